@@ -79,10 +79,26 @@ pub fn axes(data: &Chart, x: &Scale, y: &Scale, frame: &Frame) -> Markup {
     }
 }
 
+/// A text without its middle, where it is longer than `most` letters.
+pub(crate) fn elided(text: &str, most: usize) -> String {
+    let letters = text.chars().count();
+    if letters <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    let (begin, end) = (kept.div_ceil(2), kept / 2);
+    let begin = text.chars().take(begin);
+    begin
+        .chain(['…'])
+        .chain(text.chars().skip(letters - end))
+        .collect()
+}
+
 /// Width of a letter, about.
 const LETTER: f64 = 6.4;
 
-/// A name in at most two lines that fit the room.
+/// A name in at most two lines that fit the room. Of a longer name the middle is left out: names beside each other mostly differ
+/// at an end.
 fn wrapped(name: &str, room: f64) -> Vec<String> {
     let letters = (room / LETTER).floor().max(3.0) as usize;
     let mut lines: Vec<String> = Vec::new();
@@ -95,15 +111,14 @@ fn wrapped(name: &str, room: f64) -> Vec<String> {
             _ => lines.push(word.to_owned()),
         }
     }
-    let more = lines.len() > 2;
-    lines.truncate(2);
-    for (number, line) in lines.iter_mut().enumerate() {
-        let cut = line.chars().count() > letters || (more && number == 1);
-        if cut {
-            *line = line.chars().take(letters - 1).chain(['…']).collect();
-        }
+    if lines.len() > 2 {
+        // Longer than a line, or it would not have been wrapped.
+        let rest = lines.split_off(1).join(" ");
+        let skipped = rest.chars().count().saturating_sub(letters - 1);
+        let end = rest.chars().skip(skipped);
+        lines.push(std::iter::once('…').chain(end).collect());
     }
-    lines
+    lines.iter().map(|line| elided(line, letters)).collect()
 }
 
 fn place(place: f64) -> String {
@@ -117,8 +132,12 @@ mod tests {
     #[test]
     fn names_are_wrapped_and_cut_by_hand() {
         assert_eq!(wrapped("TCP and TCP-LP", 64.0), ["TCP and", "TCP-LP"]);
-        assert_eq!(wrapped("a b c d e f", 20.0), ["a b", "c …"]);
-        assert_eq!(wrapped("incomprehensible", 64.0), ["incompreh…"]);
+        assert_eq!(wrapped("a b c d e f", 20.0), ["a b", "… f"]);
+        assert_eq!(
+            wrapped("netnice, red, maps = 7", 64.0),
+            ["netnice,", "… maps = 7"]
+        );
+        assert_eq!(wrapped("incomprehensible", 64.0), ["incom…ible"]);
         assert_eq!(wrapped("", 64.0), [""; 0]);
     }
 }

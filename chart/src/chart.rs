@@ -69,6 +69,9 @@ pub struct Curve {
     pub name: String,
     /// Marker of its points.
     pub marker: Marker,
+    /// Its look in a plot, where it has not that of its place among the curves.
+    #[serde(skip)]
+    pub look: Option<usize>,
     /// The points, in the order of x.
     pub points: Vec<Point>,
     /// `(x, y)` of single runs, drawn as thin lines behind the curve.
@@ -82,6 +85,7 @@ impl Curve {
         Self {
             name: name.into(),
             marker: Marker::None,
+            look: None,
             points,
             seeds: Vec::new(),
         }
@@ -289,6 +293,7 @@ mod tests {
             curves: vec![Curve {
                 name: String::new(),
                 marker: Marker::None,
+                look: None,
                 points: points
                     .iter()
                     .map(|&(x, y, half)| Point { x, y, half })

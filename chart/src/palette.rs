@@ -89,6 +89,11 @@ const DASHES: [&str; 4] = ["none", "8 4", "2 3", "12 3 2 3"];
 /// Opacities of bars in such a plot.
 const OPACITIES: [f64; DASHES.len()] = [1.0, 0.65, 0.4, 0.2];
 
+/// Colours of curves, and for each colour kinds of dashes: the look of an index has colour `index % MOST_COLOURS`.
+pub const MOST_COLOURS: usize = COLOURS.len();
+/// Kinds of dashes.
+pub const MOST_DASHES: usize = DASHES.len();
+
 /// Curves of a plot with looks of their own.
 pub const MOST_CURVES: usize = COLOURS.len() * DASHES.len();
 

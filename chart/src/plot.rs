@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plots: a chart with title, caption and labels, as an SVG file of its own.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::axes::{Frame, axes};
+use crate::axes::{Frame, axes, elided};
 use crate::chart::{AxisData, Chart, Kind, Point, interval};
 use crate::drawing;
 use crate::palette::{Look, Marker};
@@ -24,6 +25,8 @@ pub struct Plot {
     pub caption: String,
     /// The curves that are left out, with the reason: a sentence each.
     pub notes: Vec<String>,
+    /// The vertical axis ends here at most, and what is above is cut off.
+    pub y_most: Option<f64>,
     /// Axes and curves.
     pub chart: Chart,
 }
@@ -63,7 +66,7 @@ const SIZE: (f64, f64) = (960.0, 600.0);
 const STACKED: (f64, f64) = (960.0, 300.0);
 /// More bars have no figures above them.
 const MOST_FIGURES: usize = 24;
-/// Characters of a label beside a curve; of a longer one the end is cut off.
+/// Characters of a label beside a curve; of a longer one a part is left out.
 const LONGEST_LABEL: usize = 36;
 /// Heights of letters in pixels.
 const TITLE_LETTERS: f64 = 17.0;
@@ -184,11 +187,36 @@ fn label_width(labels: &[&str]) -> f64 {
     }
 }
 
-fn shortened(label: &str, most: usize) -> String {
-    match label.chars().count() > most {
-        true => label.chars().take(most - 1).chain(['…']).collect(),
-        false => label.to_owned(),
+/// The names as labels: of long ones the middle is left out, or where two would be the same, what all begin with.
+fn labels_of(names: &[&str]) -> Vec<String> {
+    let short = |name: &str| elided(name, LONGEST_LABEL);
+    let labels: Vec<String> = names.iter().map(|name| short(name)).collect();
+    let different = |labels: &[String]| labels.iter().collect::<HashSet<_>>().len();
+    if different(&labels)
+        == different(
+            &names
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect::<Vec<_>>(),
+        )
+    {
+        return labels;
     }
+    let Some(first) = names.first() else {
+        return labels;
+    };
+    let common = names.iter().map(|name| {
+        let pairs = first.chars().zip(name.chars());
+        pairs.take_while(|(a, b)| a == b).count()
+    });
+    // From a few letters before the first that differs.
+    let from = common.min().unwrap_or(0).saturating_sub(3);
+    let ends = names.iter().map(|name| {
+        let end = name.chars().skip(from).collect::<String>();
+        let kept = end.chars().take(LONGEST_LABEL - 1);
+        std::iter::once('…').chain(kept).collect()
+    });
+    ends.collect()
 }
 
 /// The chart without what no axis can show, such as intervals that reach zero on a logarithmic axis, and without intervals of
@@ -212,7 +240,7 @@ fn drawable(chart: &Chart) -> Chart {
             seed.retain(|(along, up)| fits(*along, x) && fits(*up, y));
         }
         curve.marker = match chart.kind {
-            Kind::Lines => Look::of(index).marker,
+            Kind::Lines => Look::of(curve.look.unwrap_or(index)).marker,
             Kind::TimeSeries | Kind::Bars => Marker::None,
         };
     }
@@ -241,11 +269,19 @@ fn panel(
         .filter_map(|span| span.y)
         .flat_map(|(low, high)| [low, high]);
     let x_domain = common.map_or_else(|| chart.x_domain(), |common| common.x);
-    let (x, y) = frame.scales(&chart, x_domain, chart.y_domain_of_values(heights));
+    let mut y_domain = chart.y_domain_of_values(heights);
+    if let Some(most) = plot.y_most.filter(|most| *most > y_domain[0]) {
+        y_domain[1] = y_domain[1].min(most);
+    }
+    let (x, mut y) = frame.scales(&chart, x_domain, y_domain);
+    let upright = upright_figures(&chart, &x);
+    if upright {
+        y.domain[1] += UPRIGHT_ROOM * (y.domain[1] - y.domain[0]);
+    }
     let clip = format!("{}-clip-{number}", plot.name);
     let title_letters = ((width - 32.0) / TITLE_LETTERS / LETTER_WIDTH) as usize;
     html! {
-        text.title x="16" y="25" { (shortened(&plot.title, title_letters)) }
+        text.title x="16" y="25" { (elided(&plot.title, title_letters)) }
         @if !plot.caption.is_empty() {
             text.caption x="16" y="45" { (plot.caption) (remarks(&plot.chart, &chart, &y)) }
         }
@@ -260,7 +296,7 @@ fn panel(
         g.axes { (axes(&chart, &x, &y, &frame)) }
         g class={"curves " (chart.kind.name())} clip-path={"url(#" (clip) ")"} {
             @for (index, curve) in chart.curves.iter().enumerate() {
-                g class={"curve " (look_class(index))} {
+                g class={"curve " (look_class(curve.look.unwrap_or(index)))} {
                     @for seed in &curve.seeds {
                         path.seed d=(shapes::seed(seed, &x, &y)) {}
                     }
@@ -271,7 +307,7 @@ fn panel(
                 }
             }
         }
-        @if chart.kind == Kind::Bars { (figures(&chart, &x, &y)) }
+        @if chart.kind == Kind::Bars { (figures(&chart, upright, &x, &y)) }
         @if chart.is_empty() && areas.is_empty() {
             text.label x=((x.from + x.to) / 2.0) y=((y.from + y.to) / 2.0) text-anchor="middle" { "Nothing was measured." }
         }
@@ -319,17 +355,57 @@ fn remarks(whole: &Chart, drawn: &Chart, y: &Scale) -> String {
     remarks
 }
 
-/// Values above bars.
-fn figures(chart: &Chart, x: &Scale, y: &Scale) -> Markup {
+/// Do bars have their values above them?
+fn has_figures(chart: &Chart) -> bool {
     let bars: usize = chart.curves.iter().map(|curve| curve.points.len()).sum();
+    chart.kind == Kind::Bars && bars <= MOST_FIGURES
+}
+
+/// Part of a chart's height that upright values want above the bars.
+const UPRIGHT_ROOM: f64 = 0.06;
+/// Width of a value's digit, in pixels.
+const DIGIT: f64 = 7.0;
+
+/// Values are written upright where one is wider than the room from a bar to the next: beside each other they would overlap.
+fn upright_figures(chart: &Chart, x: &Scale) -> bool {
+    if !has_figures(chart) || chart.y.logarithmic {
+        return false;
+    }
+    let room = match chart.curves.len() {
+        0 | 1 => x.place(1.0) - x.place(0.0),
+        _ => shapes::bar_middle(chart, 1, 0.0, x) - shapes::bar_middle(chart, 0, 0.0, x),
+    };
+    let mut points = chart.curves.iter().flat_map(|curve| &curve.points);
+    points.any(|point| (plain(point.y).chars().count() + 1) as f64 * DIGIT > room)
+}
+
+/// The begin of an upright value: above the interval, or beside one that leaves no room above.
+fn upright_place(point: &Point, middle: f64, y: &Scale) -> (f64, f64) {
+    let length = plain(point.y).chars().count() as f64 * DIGIT;
+    let end = y.place(interval(point).1) - 5.0;
+    match end - length < y.to - 8.0 {
+        true => (middle + 8.0, y.to + length),
+        false => (middle, end),
+    }
+}
+
+/// Values above bars.
+fn figures(chart: &Chart, upright: bool, x: &Scale, y: &Scale) -> Markup {
     html! {
-        @if bars <= MOST_FIGURES {
+        @if has_figures(chart) {
             @for (number, curve) in chart.curves.iter().enumerate() {
                 @for point in &curve.points {
                     @let middle = shapes::bar_middle(chart, number, point.x, x);
                     @let end = y.place(interval(point).1).max(y.to);
-                    text.figure x=(format!("{middle:.1}")) y=(format!("{:.1}", end - 4.0)) text-anchor="middle" {
-                        (plain(point.y))
+                    @if upright {
+                        @let (across, up) = upright_place(point, middle, y);
+                        text.figure transform={"translate(" (format!("{across:.1} {up:.1}")) ") rotate(-90)"} dy="0.34em" {
+                            (plain(point.y))
+                        }
+                    } @else {
+                        text.figure x=(format!("{middle:.1}")) y=(format!("{:.1}", end - 4.0)) text-anchor="middle" {
+                            (plain(point.y))
+                        }
                     }
                 }
             }
@@ -352,11 +428,21 @@ fn legend(chart: &Chart, areas: &[Area], x: &Scale, y: &Scale) -> Markup {
     }
     let curves = chart.curves.iter().enumerate();
     let curves: Vec<_> = curves.filter(|(_, curve)| named(&curve.name)).collect();
+    let names: Vec<&str> = curves
+        .iter()
+        .map(|(_, curve)| curve.name.as_str())
+        .collect();
+    let shown: HashMap<&str, String> = names.iter().copied().zip(labels_of(&names)).collect();
+    let label = |name: &str| {
+        let known = shown.get(name).cloned();
+        known.unwrap_or_else(|| elided(name, LONGEST_LABEL))
+    };
     let mut lines = Vec::new();
     for (index, curve) in curves {
+        let look = curve.look.unwrap_or(index);
         match (chart.kind, curve.points.last()) {
-            (Kind::Bars, _) => swatches.push((&curve.name, look_class(index))),
-            (_, Some(last)) => lines.push((index, curve, y.place(last.y))),
+            (Kind::Bars, _) => swatches.push((&curve.name, look_class(look))),
+            (_, Some(last)) => lines.push((look, curve, y.place(last.y))),
             (_, None) => {}
         }
     }
@@ -371,15 +457,15 @@ fn legend(chart: &Chart, areas: &[Area], x: &Scale, y: &Scale) -> Markup {
             @for (row, (name, class)) in swatches.iter().enumerate() {
                 @let place = first + step * row as f64;
                 g class=(class) { path.bar d={"M" (at(column)) " " (at(place - 5.0)) "h16v10h-16z"} {} }
-                text.name x=(words) y=(at(place)) dy="0.34em" { (shortened(name, LONGEST_LABEL)) }
+                text.name x=(words) y=(at(place)) dy="0.34em" { (label(name)) }
             }
-            @for ((index, curve, _), place) in lines.iter().zip(places) {
-                g class=(look_class(*index)) {
+            @for ((look, curve, _), place) in lines.iter().zip(places) {
+                g class=(look_class(*look)) {
                     path.line d={"M" (at(column)) " " (at(place)) "h18"} {}
                     path.markers d=(shapes::marker(curve.marker, column + 9.0, place)) {}
                 }
-                text.name x=(words) y=(at(place)) dy="0.34em" fill=(Look::of(*index).colour) {
-                    (shortened(&curve.name, LONGEST_LABEL))
+                text.name x=(words) y=(at(place)) dy="0.34em" fill=(Look::of(*look).colour) {
+                    (label(&curve.name))
                 }
             }
         }

@@ -25,6 +25,7 @@ fn sweep() -> Plot {
         title: "square_wave: goodput".to_owned(),
         caption: "mean of 3 seeds".to_owned(),
         notes: Vec::new(),
+        y_most: None,
         chart: Chart {
             kind: Kind::Lines,
             names: Vec::new(),
@@ -127,6 +128,110 @@ fn names_along_are_bars_with_figures() {
     assert_eq!(texts(&document, "figure"), ["3", "1"]);
     let bars = of_class(&document, "bar")[0].attribute("d").unwrap();
     assert_eq!(bars.matches('Z').count(), 2);
+}
+
+#[test]
+fn values_of_narrow_bars_are_upright() {
+    let mut plot = bars();
+    plot.chart.names = (0..6).map(|name| name.to_string()).collect();
+    let curve = |name: &str, y: f64| {
+        let points = (0..6).map(|at| point(f64::from(at), y, 0.0));
+        Curve::new(name, points.collect())
+    };
+    let values = [("a", 9.0), ("b", 0.06877), ("c", 0.0688), ("d", 2.0)];
+    plot.chart.curves = values.map(|(name, y)| curve(name, y)).to_vec();
+    let text = svg(&plot);
+    let document = Document::parse(&text).unwrap();
+    let figures = of_class(&document, "figure");
+    assert_eq!(figures.len(), 24);
+    let mut places: Vec<f64> = figures
+        .iter()
+        .map(|figure| {
+            let transform = figure.attribute("transform").unwrap();
+            assert!(transform.ends_with("rotate(-90)"), "{transform}");
+            numbers(transform)[0]
+        })
+        .collect();
+    places.sort_by(f64::total_cmp);
+    // Letters are 12 pixels high.
+    assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 13.0));
+    // Below the caption, which ends at 49, also where an interval is cut at the top.
+    plot.chart.curves[0].points[1].half = Some(1000.0);
+    let text = svg(&plot);
+    let document = Document::parse(&text).unwrap();
+    for figure in of_class(&document, "figure") {
+        let begin = numbers(figure.attribute("transform").unwrap())[1];
+        let length = 7.0 * figure.text().unwrap().chars().count() as f64;
+        assert!(begin - length > 51.0, "{figure:?}");
+    }
+    // Those that have room lie.
+    let text = svg(&bars());
+    let document = Document::parse(&text).unwrap();
+    let figures = of_class(&document, "figure");
+    assert!(figures.iter().all(|it| it.attribute("transform").is_none()));
+}
+
+#[test]
+fn an_axis_ends_where_it_is_told() {
+    let mut plot = over_time(1);
+    plot.chart.curves[0].points[50].y = 44.0;
+    let last = |plot: &Plot| {
+        let text = svg(plot);
+        let document = Document::parse(&text).unwrap();
+        let ticks = texts(&document, "tick");
+        let ticks = ticks.iter().filter_map(|tick| tick.parse::<f64>().ok());
+        // Ticks up come first, from the bottom.
+        let ticks: Vec<f64> = ticks.collect();
+        let up = ticks.windows(2).take_while(|pair| pair[0] < pair[1]);
+        up.last().map(|pair| pair[1])
+    };
+    assert_eq!(last(&plot), Some(45.0));
+    plot.y_most = Some(7.5);
+    assert_eq!(last(&plot), Some(7.0));
+}
+
+#[test]
+fn curves_may_choose_their_looks() {
+    let mut plot = over_time(2);
+    plot.chart.curves[1].look = Some(7);
+    let text = svg(&plot);
+    let document = Document::parse(&text).unwrap();
+    assert_eq!(of_class(&document, "look-0").len(), 2);
+    // The curve and its label.
+    assert_eq!(of_class(&document, "look-7").len(), 2);
+    assert!(of_class(&document, "look-1").is_empty());
+}
+
+#[test]
+fn long_labels_keep_what_tells_them_apart() {
+    let long = "a name of a flow that is as long as names should never be";
+    let labels = |names: [String; 2]| {
+        let mut plot = over_time(2);
+        for (curve, name) in plot.chart.curves.iter_mut().zip(names) {
+            curve.name = name;
+        }
+        let text = svg(&plot);
+        let document = Document::parse(&text).unwrap();
+        let labels = texts(&document, "name").into_iter();
+        labels.map(str::to_owned).collect::<Vec<_>>()
+    };
+    // At the end: the middle is left out.
+    assert_eq!(
+        labels([format!("{long}, cake"), format!("{long}, red")]),
+        [
+            "a name of a flow t…ld never be, cake",
+            "a name of a flow t…uld never be, red"
+        ]
+    );
+    // In the middle: what both begin with is.
+    let middle = |word: &str| format!("{long}, {word}, {long}");
+    assert_eq!(
+        labels([middle("cake"), middle("red")]),
+        [
+            "…e, cake, a name of a flow that is a",
+            "…e, red, a name of a flow that is as"
+        ]
+    );
 }
 
 #[test]

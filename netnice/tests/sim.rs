@@ -81,6 +81,10 @@ fn figures_of_the_scenario_have_a_column_for_each_point() {
         .collect();
     assert!((45.0..50.5).contains(&percents[0]), "{table}");
     assert!((95.0..100.5).contains(&percents[1]), "{table}");
+    let names = succeeded(&run(&["plot", text(&out)]));
+    assert!(names.contains("figures_ratio.svg"), "{names}");
+    let drawn = fs::read_to_string(out.join("plots/figures_ratio.svg")).unwrap();
+    assert!(drawn.contains("small: of two megabits"), "{drawn}");
     let compared = succeeded(&run(&["compare", text(&out), text(&out)]));
     assert!(compared.contains("of two megabits"), "{compared}");
 }
@@ -601,6 +605,26 @@ fn plots_are_drawn_from_results() {
             .unwrap()
             .starts_with(b"\x89PNG")
     );
+
+    let to = directory.path().join("both");
+    let chosen = |values: &[&str]| {
+        let mut arguments = vec!["plot", text(&out), "--to", text(&to)];
+        arguments.extend(values.iter().flat_map(|value| ["--point", value]));
+        run(&arguments)
+    };
+    succeeded(&chosen(&["rate=2mbit", "rate=1mbit"]));
+    let drawn = fs::read_to_string(to.join("cwnd.svg")).unwrap();
+    assert!(drawn.contains("bulk, 1mbit") && drawn.contains("bulk, 2mbit"));
+    succeeded(&chosen(&["links.bottleneck.rate=2mbit"]));
+    let drawn = fs::read_to_string(to.join("cwnd.svg")).unwrap();
+    assert!(drawn.contains("links.bottleneck.rate = 2mbit") && !drawn.contains("1mbit"));
+    ended(&chosen(&["rate=7mbit"]), 1, "it has 1mbit; 2mbit");
+    ended(
+        &chosen(&["rtt=7"]),
+        1,
+        "its fields are links.bottleneck.rate",
+    );
+    ended(&chosen(&["rate"]), 2, "give a swept field and its value");
 
     let nothing = run(&["plot", text(directory.path())]);
     ended(&nothing, 1, "no manifest.json");

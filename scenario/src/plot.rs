@@ -1,36 +1,115 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The choice of plots of results: time series, the sweep, response times by size, completion times. The crate `netnice-chart` draws them.
+//! The choice of plots of results: quantities over the sweep, time series, response times by size, completion times. The crate
+//! `netnice-chart` draws them.
 
+mod curves;
+mod sweep;
+
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use netnice_chart::palette::MOST_CURVES;
+use netnice_chart::scale::plain;
 use netnice_chart::{AxisData, Chart, Curve, Kind, Plot, Point};
-use netnice_queue::{Bytes, LossFraction, Rate};
 
-use crate::model::TimeSpan;
-use crate::results::{Estimate, Manifest, PointSummary, RunResults, Series, Subject, Summary};
+use crate::results::{
+    CompletionTimes, Estimate, Figure, Manifest, PointSummary, RunResults, Series, Subject, Summary,
+};
+use curves::Curves;
+use sweep::Sweep;
 
-/// The plots of these results, those that have something to show.
-pub fn plots(manifest: &Manifest, runs: &[RunResults], summary: &Summary) -> Vec<Plot> {
-    let mut plots = vec![
-        goodput(manifest, summary),
-        response_times(manifest, summary),
-    ];
-    plots.extend(completion_times(manifest, summary));
-    for (quantity, label, scale) in [
-        ("cwnd", "congestion window (packets)", 1.0),
-        ("goodput", "goodput (Mb/s)", 1e-6),
-        ("queue_packets", "queue (packets)", 1.0),
-        ("queue_delay", "queueing delay (ms)", 1e3),
-    ] {
-        plots.push(time_series(manifest, runs, quantity, label, scale));
-    }
+pub use sweep::{Wanted, choose};
+
+/// The plots of these results, those that have something to show. Time series are of the first point of the sweep, or where the
+/// points are `chosen` of all of them together.
+pub fn plots(
+    manifest: &Manifest,
+    runs: &[RunResults],
+    summary: &Summary,
+    chosen: bool,
+) -> Vec<Plot> {
+    let sweep = Sweep::new(manifest, summary);
+    let mut plots = figures(&sweep);
+    plots.extend(BY_FLOW.iter().map(|kind| by_flow(&sweep, kind)));
+    plots.push(response_times(&sweep));
+    plots.extend(completion_times(&sweep));
     plots.retain(|plot| !plot.chart.is_empty());
+    let mut in_time: Vec<Plot> = SERIES
+        .iter()
+        .map(|&(quantity, label, scale)| match chosen {
+            true => time_series(&sweep, runs, quantity, label, scale),
+            false => {
+                let first = summary.points.iter().take(1).cloned().collect();
+                let first = Summary { points: first };
+                time_series(&Sweep::new(manifest, &first), runs, quantity, label, scale)
+            }
+        })
+        .collect();
+    in_time.retain(|plot| !plot.chart.is_empty());
+    let points = summary.points.len();
+    if let (false, true, Some(first)) = (chosen, points > 1, in_time.first_mut()) {
+        first.notes.push(format!(
+            "time series are of the first of {points} points of the sweep; --point KEY=VALUE chooses others"
+        ));
+    }
+    plots.extend(in_time);
     for plot in &mut plots {
         keep_distinguishable(plot);
     }
     plots
 }
+
+/// Time series: quantity, label of the axis, and what its values are multiplied by.
+const SERIES: [(&str, &str, f64); 4] = [
+    ("cwnd", "congestion window (packets)", 1.0),
+    ("goodput", "goodput (Mb/s)", 1e-6),
+    ("queue_packets", "queue (packets)", 1.0),
+    (
+        "queue_delay",
+        "queueing delay: backlog divided by rate (ms)",
+        1e3,
+    ),
+];
+
+/// A figure of each entry of flows.
+struct ByFlow {
+    subject: Subject,
+    quantity: &'static str,
+    title: &'static str,
+}
+
+const BY_FLOW: [ByFlow; 6] = [
+    ByFlow {
+        subject: Subject::Flows,
+        quantity: "goodput",
+        title: "goodput",
+    },
+    ByFlow {
+        subject: Subject::Calls,
+        quantity: "mos",
+        title: "mean opinion score of calls",
+    },
+    ByFlow {
+        subject: Subject::Pages,
+        quantity: "page_time",
+        title: "load time of pages",
+    },
+    ByFlow {
+        subject: Subject::Transfers,
+        quantity: "completion",
+        title: "completion time of transfers",
+    },
+    ByFlow {
+        subject: Subject::Videos,
+        quantity: "bit_rate",
+        title: "bit rate of videos",
+    },
+    ByFlow {
+        subject: Subject::Videos,
+        quantity: "stall_time",
+        title: "time in which videos stalled",
+    },
+];
 
 /// Removes the curves beyond those with looks of their own, and says so in the title.
 fn keep_distinguishable(plot: &mut Plot) {
@@ -80,18 +159,26 @@ fn idle<'a>(series: impl Iterator<Item = &'a Series>) -> HashSet<&'a str> {
     idle.map(|(name, _)| *name).collect()
 }
 
-/// One quantity over time at the first point of the sweep: its mean over the seeds, times `scale`.
+/// One quantity over time at each point of `sweep`: its mean over the seeds, times `scale`.
 fn time_series(
-    manifest: &Manifest,
+    sweep: &Sweep,
     runs: &[RunResults],
     quantity: &str,
     label: &str,
     scale: f64,
 ) -> Plot {
-    let settings = runs.first().map_or(&[][..], |run| &run.settings);
-    let runs: Vec<&RunResults> = runs.iter().filter(|run| run.settings == settings).collect();
+    let places: HashMap<&[(String, String)], usize> = sweep
+        .points()
+        .iter()
+        .enumerate()
+        .map(|(place, point)| (&point.settings[..], place))
+        .collect();
+    let runs = runs.iter();
+    let runs: Vec<(usize, &RunResults)> = runs
+        .filter_map(|run| Some((*places.get(&run.settings[..])?, run)))
+        .collect();
     let all = || {
-        let series = runs.iter().flat_map(|run| &run.series);
+        let series = runs.iter().flat_map(|(_, run)| &run.series);
         series.filter(|series| series.quantity == quantity)
     };
     let mut names: Vec<&str> = Vec::new();
@@ -116,48 +203,55 @@ fn time_series(
             more => notes.push(format!("{more} idle queues are left out")),
         }
     }
-    let spread = names.len() <= MOST_SPREADS;
-    let caption = match (&runs[..], spread) {
-        ([], _) => String::new(),
-        ([run], _) => format!("seed {}", run.seed),
-        (_, false) => format!("mean of {} seeds", runs.len()),
-        (_, true) if runs.len() < LEAST_SEEDS => {
-            format!(
-                "mean of {} seeds, and each of them as a thin line",
-                runs.len()
-            )
+    let seeds: Vec<usize> = (0..sweep.points().len())
+        .map(|place| runs.iter().filter(|(of, _)| *of == place).count())
+        .collect();
+    let mut curves = Curves::default();
+    // What each curve is of.
+    let mut sources: HashMap<String, (&str, usize)> = HashMap::new();
+    for &name in &names {
+        for (place, point) in sweep.points().iter().enumerate() {
+            let curve = curves.curve(name, &sweep.values(point, None));
+            sources.insert(curve.name.clone(), (name, place));
         }
-        (_, true) => format!(
-            "mean of {} seeds; band: 95 % confidence interval of the mean",
-            runs.len()
-        ),
+    }
+    let spread = curves.len() <= MOST_SPREADS;
+    let seeds = seeds.into_iter().max().unwrap_or(0);
+    let caption = match (seeds, spread) {
+        (0, _) => String::new(),
+        (1, _) if runs.len() == 1 => format!("seed {}", runs[0].1.seed),
+        (1, _) => "one seed".to_owned(),
+        (seeds, false) => format!("mean of {seeds} seeds"),
+        (seeds, true) if seeds < LEAST_SEEDS => {
+            format!("mean of {seeds} seeds, and each of them as a thin line")
+        }
+        (seeds, true) => {
+            format!("mean of {seeds} seeds; band: 95 % confidence interval of the mean")
+        }
     };
-    let settings = match settings.is_empty() {
-        true => String::new(),
-        false => format!(", {}", words(settings)),
-    };
-    let curves = names.into_iter().map(|name| Curve::new(name, Vec::new()));
     let mut plot = Plot {
         name: quantity.to_owned(),
-        title: format!(
-            "{}: {}{settings}",
-            manifest.scenario,
-            quantity_words(quantity)
-        ),
+        title: sweep.title(quantity_words(quantity)),
         caption,
         notes,
+        y_most: None,
         chart: Chart {
             kind: Kind::TimeSeries,
             names: Vec::new(),
             x: AxisData::linear("time (s)"),
             y: AxisData::linear(label),
-            curves: curves.collect(),
+            curves: curves.finish(),
         },
     };
     // Means take time: only those of the curves that are drawn.
     keep_distinguishable(&mut plot);
     for curve in &mut plot.chart.curves {
-        let of_seeds: Vec<&Series> = all().filter(|series| series.of == curve.name).collect();
+        let (name, place) = sources[&curve.name];
+        let of_point = runs.iter().filter(|(of, _)| *of == place);
+        let series = of_point.flat_map(|(_, run)| &run.series);
+        let of_seeds: Vec<&Series> = series
+            .filter(|series| series.quantity == quantity && series.of == name)
+            .collect();
         curve.points = mean_over_time(&of_seeds, scale);
         let few = of_seeds.len() < LEAST_SEEDS;
         if few || !spread {
@@ -175,7 +269,50 @@ fn time_series(
             curve.seeds = seeds.collect();
         }
     }
+    if quantity == "goodput" {
+        cut_peaks(&mut plot);
+    }
     plot
+}
+
+/// The axis of goodputs ends at so many times their 99th percentile, if the largest is more than so many times that percentile.
+const ROOM: f64 = 1.25;
+const PEAK: f64 = 2.0;
+
+/// Ends the axis below goodputs that stand out. A retransmission that fills a hole brings all data behind it into order at once, so that
+/// a sample may be many times the link's rate. The percentile is that of the curve with the largest, of values above zero.
+fn cut_peaks(plot: &mut Plot) {
+    let values = |curve: &Curve| -> Vec<f64> {
+        let means = curve.points.iter().map(|point| point.y);
+        let seeds = curve.seeds.iter().flatten().map(|(_, value)| *value);
+        means.chain(seeds).filter(|value| *value > 0.0).collect()
+    };
+    let (mut usual, mut largest) = (0.0f64, 0.0f64);
+    for curve in &plot.chart.curves {
+        let mut values = values(curve);
+        values.sort_by(f64::total_cmp);
+        let Some(last) = values.last() else {
+            continue;
+        };
+        largest = largest.max(*last);
+        usual = usual.max(values[(values.len() - 1) * 99 / 100]);
+    }
+    if largest <= PEAK * usual {
+        return;
+    }
+    let most = ROOM * usual;
+    plot.y_most = Some(most);
+    plot.caption = format!(
+        "values up to {} are beyond the axis; {}",
+        plain(largest),
+        plot.caption
+    );
+    plot.notes.push(format!(
+        "values up to {} Mb/s are beyond the axis, which ends at {}, {ROOM} times the 99th percentile: \
+         a retransmission that fills a hole brings all data behind it into order at once",
+        plain(largest),
+        plain(most)
+    ));
 }
 
 /// A quantity of a time series in words.
@@ -209,13 +346,6 @@ fn mean_over_time(series: &[&Series], scale: f64) -> Vec<Point> {
     points.collect()
 }
 
-fn words(settings: &[(String, String)]) -> String {
-    let words = settings
-        .iter()
-        .map(|(key, value)| format!("{key} = {value}"));
-    words.collect::<Vec<_>>().join(", ")
-}
-
 /// What the points of a sweep are: the largest number of seeds is that of a complete one.
 fn of_seeds(summary: &Summary) -> String {
     let seeds = summary.points.iter().map(|point| point.seeds.len());
@@ -226,148 +356,183 @@ fn of_seeds(summary: &Summary) -> String {
     }
 }
 
-/// The unit of all values of an axis of the sweep; `None` where they have none, or several.
-fn unit_of(summary: &Summary, axis: usize) -> Option<&'static str> {
-    let mut units = summary
-        .points
-        .iter()
-        .map(|point| quantity(&point.settings[axis].1).map(|(_, unit)| unit));
-    let first = units.next()??;
-    units.all(|unit| unit == Some(first)).then_some(first)
+/// The label of an axis, and what values of this quantity are multiplied by.
+fn axis_of(quantity: &str, unit: &str, largest: f64) -> (String, f64) {
+    let words = quantity.replace('_', " ");
+    match (unit, quantity) {
+        ("bit/s", _) => (format!("{words} (Mb/s)"), 1e-6),
+        ("s", _) if largest < 1.0 => (format!("{words} (ms)"), 1e3),
+        ("s", _) => (format!("{words} (s)"), 1.0),
+        (_, "loss" | "ratio") => (format!("{words} (%)"), 100.0),
+        (_, "mos") => ("mean opinion score".to_owned(), 1.0),
+        ("", _) => (words, 1.0),
+        (unit, _) => (format!("{words} ({unit})"), 1.0),
+    }
 }
 
-/// Goodput of each entry of flows: along the last axis of the sweep whose values are quantities of one unit, else as bars.
-fn goodput(manifest: &Manifest, summary: &Summary) -> Plot {
-    let axes = (0..manifest.axes.len()).rev();
-    let along = axes
-        .filter_map(|axis| Some((axis, unit_of(summary, axis)?)))
-        .next();
-    let title = format!("{}: goodput", manifest.scenario);
-    let mut curves: Vec<Curve> = Vec::new();
-    let mut add =
-        |name: String, point: Point| match curves.iter_mut().find(|curve| curve.name == name) {
-            Some(curve) => curve.points.push(point),
-            None => curves.push(Curve::new(name, vec![point])),
+/// The figures that the scenario asks for, a plot for each quantity.
+fn figures(sweep: &Sweep) -> Vec<Plot> {
+    let own = || {
+        let figures = sweep.points().iter().flat_map(|point| &point.figures);
+        figures.filter(|figure| figure.subject == Subject::Figure)
+    };
+    let mut quantities: Vec<&str> = Vec::new();
+    for figure in own() {
+        if !quantities.contains(&&*figure.quantity) {
+            quantities.push(&figure.quantity);
+        }
+    }
+    let plots = quantities.into_iter().map(|quantity| {
+        let of_quantity = own().filter(|figure| figure.quantity == quantity);
+        let names: HashSet<&str> = of_quantity.map(|figure| &*figure.of).collect();
+        let title = match names.len() {
+            1 => names.into_iter().collect(),
+            _ => format!("figures ({})", quantity.replace('_', " ")),
         };
-    let (kind, names, x) = match along {
-        Some((axis, unit)) => {
-            let mut values = Vec::new();
-            for point in &summary.points {
-                let (x, _) = quantity(&point.settings[axis].1).unwrap_or((0.0, ""));
-                values.push(x);
-                let mut others = point.settings.clone();
-                others.remove(axis);
-                for (of, y, half) in goodputs(point) {
-                    let others = others.iter().map(|(_, value)| value.as_str());
-                    let name: Vec<&str> = std::iter::once(of.as_str()).chain(others).collect();
-                    add(name.join(", "), Point { x, y, half });
+        let name = format!("figures_{quantity}");
+        over_sweep(sweep, name, &title, |figure| {
+            let wanted = figure.subject == Subject::Figure && figure.quantity == quantity;
+            wanted.then_some(Cow::Borrowed(&*figure.of))
+        })
+    });
+    plots.collect()
+}
+
+fn by_flow(sweep: &Sweep, kind: &ByFlow) -> Plot {
+    let name = format!("{}_by_flow", kind.quantity);
+    over_sweep(sweep, name, kind.title, |figure| {
+        if figure.subject != kind.subject || figure.quantity != kind.quantity {
+            return None;
+        }
+        match kind.subject {
+            // Of classes of sizes the one that has all.
+            Subject::Transfers => {
+                let flow = figure.of.strip_suffix(ALL_SIZES)?;
+                Some(Cow::Borrowed(flow.trim_end()))
+            }
+            _ => Some(Cow::Borrowed(&*figure.of)),
+        }
+    })
+}
+
+/// The figures that `name_of` names: along the last axis of the sweep whose values are quantities of one unit, else as bars.
+fn over_sweep(
+    sweep: &Sweep,
+    name: String,
+    title: &str,
+    name_of: impl for<'a> Fn(&'a Figure) -> Option<Cow<'a, str>>,
+) -> Plot {
+    let wanted = |point: &'_ PointSummary| -> Vec<(String, Figure)> {
+        let figures = point.figures.iter();
+        let wanted =
+            figures.filter_map(|figure| Some((name_of(figure)?.into_owned(), figure.clone())));
+        wanted.collect()
+    };
+    let values: Vec<Vec<(String, Figure)>> = sweep.points().iter().map(wanted).collect();
+    let all = || values.iter().flatten().map(|(_, figure)| figure);
+    let largest = all()
+        .map(|figure| figure.value.mean.abs())
+        .fold(0.0, f64::max);
+    let (label, scale) = all().next().map_or((String::new(), 1.0), |first| {
+        axis_of(&first.quantity, first.unit.name(), largest)
+    });
+    let scaled = |x: f64, figure: &Figure| Point {
+        x,
+        y: figure.value.mean * scale,
+        half: figure.value.half_width_95.map(|half| half * scale),
+    };
+    let mut curves = Curves::default();
+    let points = || sweep.points().iter().zip(&values);
+    let (kind, names, x) = match sweep.along() {
+        Some(along) => {
+            let mut places = Vec::new();
+            for (point, values) in points() {
+                let x = along.value(point);
+                places.push(x);
+                let others = sweep.values(point, Some(along));
+                for (of, figure) in values {
+                    curves.curve(of, &others).points.push(scaled(x, figure));
                 }
             }
             let x = AxisData {
-                label: match unit {
-                    "" => manifest.axes[axis].clone(),
-                    unit => format!("{} ({unit})", manifest.axes[axis]),
-                },
-                logarithmic: spans_decades(&values),
+                label: along.label(),
+                logarithmic: spans_decades(&places),
             };
             (Kind::Lines, Vec::new(), x)
         }
         // Without a sweep there is one group of bars: the flows' names stand along.
-        None if manifest.axes.is_empty() => {
+        None if sweep.points().len() < 2 => {
             let mut names = Vec::new();
-            for (of, y, half) in summary.points.iter().flat_map(goodputs) {
+            for (of, figure) in values.iter().flatten() {
                 let x = names.len() as f64;
-                add(String::new(), Point { x, y, half });
-                names.push(of);
+                curves.curve("", "").points.push(scaled(x, figure));
+                names.push(of.clone());
             }
             (Kind::Bars, names, AxisData::linear(""))
         }
         None => {
             let mut names = Vec::new();
-            for (index, point) in summary.points.iter().enumerate() {
-                let values = point.settings.iter().map(|(_, value)| value.as_str());
-                names.push(values.collect::<Vec<_>>().join(", "));
-                for (of, y, half) in goodputs(point) {
-                    let x = index as f64;
-                    add(of, Point { x, y, half });
+            for (number, (point, values)) in points().enumerate() {
+                names.push(sweep.values(point, None));
+                for (of, figure) in values {
+                    let x = number as f64;
+                    curves.curve(of, "").points.push(scaled(x, figure));
                 }
             }
-            (
-                Kind::Bars,
-                names,
-                AxisData::linear(manifest.axes.join(", ")),
-            )
+            (Kind::Bars, names, AxisData::linear(sweep.keys()))
         }
     };
+    let mut curves = curves.finish();
     for curve in &mut curves {
         curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
     Plot {
-        name: "goodput_by_flow".to_owned(),
-        title,
-        caption: of_seeds(summary),
+        name,
+        title: sweep.title(title),
+        caption: of_seeds(sweep.summary),
         notes: Vec::new(),
+        y_most: None,
         chart: Chart {
             kind,
             names,
             x,
-            y: AxisData::linear("goodput (Mb/s)"),
+            y: AxisData::linear(label),
             curves,
         },
     }
 }
 
-/// Goodputs of a point in Mb/s, with half widths.
-fn goodputs(point: &PointSummary) -> Vec<(String, f64, Option<f64>)> {
-    let figures = point.figures.iter();
-    let figures =
-        figures.filter(|figure| figure.subject == Subject::Flows && figure.quantity == "goodput");
-    let values = figures.map(|figure| {
-        let value = figure.value;
-        (
-            figure.of.to_string(),
-            value.mean / 1e6,
-            value.half_width_95.map(|half| half / 1e6),
-        )
-    });
-    values.collect()
-}
-
 /// Mean response times of web objects by size.
-fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
-    let mut curves: Vec<Curve> = Vec::new();
-    for point in &summary.points {
+fn response_times(sweep: &Sweep) -> Plot {
+    let mut curves = Curves::default();
+    for point in sweep.points() {
         let objects = point.figures.iter();
         let objects = objects.filter(|figure| {
             figure.subject == Subject::Objects && figure.quantity == "response_time"
         });
+        let values = sweep.values(point, None);
         for figure in objects {
             let Some(size) = point.figure(Subject::Objects, &figure.of, "size") else {
                 continue;
             };
             let flow = figure.of.rsplit_once(' ').map_or("", |(flow, _)| flow);
-            let values = point.settings.iter().map(|(_, value)| value.as_str());
-            let name: Vec<&str> = std::iter::once(flow).chain(values).collect();
-            let name = name.join(", ");
-            let value = Point {
+            curves.curve(flow, &values).points.push(Point {
                 x: size.value.mean / 1e3,
                 y: figure.value.mean,
                 half: figure.value.half_width_95,
-            };
-            match curves.iter_mut().find(|curve| curve.name == name) {
-                Some(curve) => curve.points.push(value),
-                None => curves.push(Curve::new(name, vec![value])),
-            }
+            });
         }
     }
+    let mut curves = curves.finish();
     for curve in &mut curves {
         curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
     Plot {
         name: "response_times".to_owned(),
-        title: format!("{}: response time by object size", manifest.scenario),
-        caption: of_seeds(summary),
+        title: sweep.title("response time by object size"),
+        caption: of_seeds(sweep.summary),
         notes: Vec::new(),
+        y_most: None,
         chart: Chart {
             kind: Kind::Lines,
             names: Vec::new(),
@@ -386,64 +551,89 @@ fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
 
 /// Cumulative distributions of the completion times of arriving transfers: without a sweep of all flows and classes of sizes in
 /// one plot, else a plot for each class, with a curve for each flow at each point.
-fn completion_times(manifest: &Manifest, summary: &Summary) -> Vec<Plot> {
-    let apart = summary.points.len() > 1;
-    let mut plots: Vec<Plot> = Vec::new();
-    for point in &summary.points {
-        for times in &point.completion_times {
-            let words = times.words();
-            let name = match apart && words != ALL_SIZES {
-                true => format!("completion_times_{}", words.replace(' ', "_")),
-                false => "completion_times".to_owned(),
-            };
-            let at = plots.iter().position(|plot| plot.name == name);
-            let at = at.unwrap_or_else(|| {
-                let sizes = if apart {
-                    format!(", {words}")
-                } else {
-                    String::new()
-                };
-                let shown = |of: &str| !apart && of == ALL_SIZES || apart && of == words;
-                plots.push(Plot {
-                    name,
-                    title: format!("{}: completion times{sizes}", manifest.scenario),
-                    caption: finished(summary, shown),
-                    notes: Vec::new(),
-                    chart: Chart {
-                        kind: Kind::TimeSeries,
-                        names: Vec::new(),
-                        x: AxisData {
-                            label: "completion time (s)".to_owned(),
-                            logarithmic: true,
-                        },
-                        y: AxisData::linear("share of transfers that take no longer"),
-                        curves: Vec::new(),
+fn completion_times(sweep: &Sweep) -> Vec<Plot> {
+    let apart = sweep.points().len() > 1;
+    let all = || {
+        sweep
+            .points()
+            .iter()
+            .flat_map(|point| &point.completion_times)
+    };
+    // The first has all sizes.
+    let mut classes: Vec<(u64, Option<u64>)> = all()
+        .map(|times| (times.above_bytes, times.to_bytes))
+        .collect();
+    classes.sort_by_key(|&(above, to)| ((above, to) != (0, None), above, to));
+    classes.dedup();
+    // A class without a transfer in the first run is measured late, but figures have all in the scenario's order.
+    let place = |point: &PointSummary, times: &CompletionTimes| {
+        let of = format!("{} {}", times.flow, times.words());
+        let mut figures = point.figures.iter();
+        figures.position(|figure| figure.subject == Subject::Transfers && *figure.of == *of)
+    };
+    let of_classes: Vec<Vec<_>> = match apart {
+        true => classes.into_iter().map(|class| vec![class]).collect(),
+        false => vec![classes],
+    };
+    let plots = of_classes
+        .into_iter()
+        .filter(|of| !of.is_empty())
+        .map(|of| {
+            let shown = |times: &CompletionTimes| of.contains(&(times.above_bytes, times.to_bytes));
+            let mut curves = Curves::default();
+            let mut words = String::new();
+            for point in sweep.points() {
+                let mut chosen: Vec<&CompletionTimes> = point
+                    .completion_times
+                    .iter()
+                    .filter(|it| shown(it))
+                    .collect();
+                chosen.sort_by_key(|times| place(point, times));
+                for times in chosen {
+                    words = times.words();
+                    let beside = match apart {
+                        true => sweep.values(point, None),
+                        false => words.clone(),
+                    };
+                    let share = |x, y| Point { x, y, half: None };
+                    let bins = times.times.cumulative();
+                    let points = bins.map(|(up_to_s, _, part)| share(up_to_s, part));
+                    let curve = curves.curve(&times.flow, &beside);
+                    curve.points = points.collect();
+                    if let Some(first) = curve.points.first() {
+                        curve.points.insert(0, share(first.x, 0.0));
+                    }
+                }
+            }
+            let all_sizes = words == ALL_SIZES;
+            Plot {
+                name: match apart && !all_sizes {
+                    true => format!("completion_times_{}", words.replace(' ', "_")),
+                    false => "completion_times".to_owned(),
+                },
+                title: sweep.title(&match apart {
+                    true => format!("completion times, {words}"),
+                    false => "completion times".to_owned(),
+                }),
+                caption: finished(sweep.summary, |of| match apart {
+                    true => of == words,
+                    false => of == ALL_SIZES,
+                }),
+                notes: Vec::new(),
+                y_most: None,
+                chart: Chart {
+                    kind: Kind::TimeSeries,
+                    names: Vec::new(),
+                    x: AxisData {
+                        label: "completion time (s)".to_owned(),
+                        logarithmic: true,
                     },
-                });
-                plots.len() - 1
-            });
-            let settings = point.settings.iter().map(|(_, value)| value.as_str());
-            let mut name: Vec<&str> = std::iter::once(times.flow.as_str())
-                .chain(settings)
-                .collect();
-            if !apart {
-                name.push(&words);
+                    y: AxisData::linear("share of transfers that take no longer"),
+                    curves: curves.finish(),
+                },
             }
-            let share = |x, y| Point { x, y, half: None };
-            let bins = times.times.cumulative();
-            let mut points: Vec<Point> = bins
-                .map(|(up_to_s, _, part)| share(up_to_s, part))
-                .collect();
-            if let Some(first) = points.first() {
-                points.insert(0, share(first.x, 0.0));
-            }
-            plots[at]
-                .chart
-                .curves
-                .push(Curve::new(name.join(", "), points));
-        }
-    }
-    plots
+        });
+    plots.collect()
 }
 
 /// The class that has all transfers, in words.
@@ -467,31 +657,6 @@ fn finished(summary: &Summary, shown: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// A value of a sweep as a number, with the unit that it is in.
-fn quantity(text: &str) -> Option<(f64, &'static str)> {
-    if let Ok(number) = text.parse() {
-        return Some((number, ""));
-    }
-    if let Ok(time) = text.parse::<TimeSpan>() {
-        return Some((time.get().as_secs_f64(), "s"));
-    }
-    if let Ok(rate) = text.parse::<Rate>() {
-        return Some((rate.as_f64() / 1e6, "Mb/s"));
-    }
-    if let Ok(size) = text.parse::<Bytes>() {
-        return Some((size.get() as f64 / 1e3, "kB"));
-    }
-    if let Ok(loss) = text.parse::<LossFraction>() {
-        return Some((loss.as_f64(), ""));
-    }
-    for (ending, unit) in [("bdp", "bandwidth-delay products"), ("p", "packets")] {
-        if let Some(Ok(number)) = text.strip_suffix(ending).map(str::parse) {
-            return Some((number, unit));
-        }
-    }
-    None
-}
-
 /// A logarithmic axis serves better.
 fn spans_decades(values: &[f64]) -> bool {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -503,22 +668,6 @@ fn spans_decades(values: &[f64]) -> bool {
 mod tests {
     use super::*;
     use crate::results::{CompletionTimes, Distribution, Figure};
-
-    #[test]
-    fn values_of_a_sweep_are_quantities() {
-        for (text, expected) in [
-            ("50ms", Some((0.05, "s"))),
-            ("10mbit", Some((10.0, "Mb/s"))),
-            ("64kB", Some((64.0, "kB"))),
-            ("1%", Some((0.01, ""))),
-            ("2.5bdp", Some((2.5, "bandwidth-delay products"))),
-            ("20p", Some((20.0, "packets"))),
-            ("7", Some((7.0, ""))),
-            ("reno", None),
-        ] {
-            assert_eq!(quantity(text), expected, "{text}");
-        }
-    }
 
     fn series(values: [(f64, f64); 3]) -> Series {
         Series {
@@ -562,13 +711,7 @@ mod tests {
                 .collect(),
             ..RunResults::default()
         };
-        let plot = time_series(
-            &manifest(&[]),
-            &[run(1), run(2)],
-            "queue_packets",
-            "packets",
-            1.0,
-        );
+        let plot = series_of(&[], &[run(1), run(2)], "queue_packets");
         assert!(
             plot.title.ends_with("queue (24 of 30 curves)"),
             "{}",
@@ -589,7 +732,7 @@ mod tests {
         assert_eq!(plot.chart.curves.len(), 24);
     }
 
-    fn manifest(axes: &[&str]) -> Manifest {
+    pub(super) fn manifest(axes: &[&str]) -> Manifest {
         Manifest {
             scenario: "a".to_owned(),
             scenario_hash: String::new(),
@@ -602,6 +745,12 @@ mod tests {
             runs: 2,
             series: None,
         }
+    }
+
+    fn series_of(axes: &[&str], runs: &[RunResults], quantity: &str) -> Plot {
+        let (manifest, summary) = (manifest(axes), Summary::of(runs));
+        let sweep = Sweep::new(&manifest, &summary);
+        time_series(&sweep, runs, quantity, quantity, 1.0)
     }
 
     /// The plot of two entries of flows, of 1 and 3 Mb/s at each point of a sweep.
@@ -624,7 +773,8 @@ mod tests {
             completion_times: Vec::new(),
         });
         let points = points.collect();
-        goodput(&manifest(axes), &Summary { points })
+        let (manifest, summary) = (manifest(axes), Summary { points });
+        by_flow(&Sweep::new(&manifest, &summary), &BY_FLOW[0])
     }
 
     #[test]
@@ -664,7 +814,7 @@ mod tests {
             .collect();
         assert_eq!(
             names,
-            ["web, 10p", "backup, 10p", "web, 1bdp", "backup, 1bdp"]
+            ["web, 10p", "web, 1bdp", "backup, 10p", "backup, 1bdp"]
         );
     }
 
@@ -717,9 +867,216 @@ mod tests {
     }
 
     #[test]
+    fn completion_times_have_the_scenarios_order_and_looks() {
+        // Of the first class of `gold` and the second of `silver` there was none at first, so that they come last.
+        let class = |flow: &str, to_bytes: Option<u64>, above_bytes: u64| CompletionTimes {
+            flow: flow.to_owned(),
+            above_bytes,
+            to_bytes,
+            times: Distribution {
+                up_to_s: vec![1.0],
+                count: vec![3],
+            },
+        };
+        let (small, large) = ((Some(100), 0), (None, 100));
+        let classes = [(None, 0), small, large];
+        let figures = ["gold", "silver"].into_iter().flat_map(|flow| {
+            classes.map(|(to_bytes, above_bytes)| Figure {
+                subject: Subject::Transfers,
+                of: format!("{flow} {}", class(flow, to_bytes, above_bytes).words()).into(),
+                quantity: "transfers".into(),
+                unit: crate::results::Unit::None,
+                value: Estimate::of(&[3.0]).unwrap(),
+            })
+        });
+        let point = PointSummary {
+            settings: Vec::new(),
+            seeds: vec![1],
+            figures: figures.collect(),
+            completion_times: vec![
+                class("silver", None, 0),
+                class("silver", small.0, small.1),
+                class("gold", None, 0),
+                class("gold", large.0, large.1),
+                class("silver", large.0, large.1),
+                class("gold", small.0, small.1),
+            ],
+        };
+        let (manifest, summary) = (
+            manifest(&[]),
+            Summary {
+                points: vec![point],
+            },
+        );
+        let plots = completion_times(&Sweep::new(&manifest, &summary));
+        let curves = plots[0].chart.curves.iter();
+        let curves: Vec<(&str, Option<usize>)> =
+            curves.map(|curve| (&curve.name[..], curve.look)).collect();
+        assert_eq!(
+            curves,
+            [
+                ("gold, all sizes", Some(0)),
+                ("gold, up to 100B", Some(6)),
+                ("gold, above 100B", Some(12)),
+                ("silver, all sizes", Some(1)),
+                ("silver, up to 100B", Some(7)),
+                ("silver, above 100B", Some(13)),
+            ]
+        );
+    }
+
+    #[test]
+    fn figures_of_a_quantity_share_a_plot_over_the_sweep() {
+        let figure = |subject, of: &str, quantity: &str, unit, mean: f64| Figure {
+            subject,
+            of: of.into(),
+            quantity: quantity.to_owned().into(),
+            unit,
+            value: Estimate::of(&[mean, mean + 0.02]).unwrap(),
+        };
+        use crate::results::Unit;
+        let points = ["10ms", "20ms"]
+            .into_iter()
+            .enumerate()
+            .map(|(number, delay)| {
+                let more = number as f64 / 10.0;
+                PointSummary {
+                    settings: vec![("delay".to_owned(), delay.to_owned())],
+                    seeds: vec![1, 2],
+                    figures: vec![
+                        figure(Subject::Calls, "call", "mos", Unit::None, 4.0 + more),
+                        figure(
+                            Subject::Transfers,
+                            "web all sizes",
+                            "completion",
+                            Unit::Seconds,
+                            2.0,
+                        ),
+                        figure(
+                            Subject::Transfers,
+                            "web up to 1kB",
+                            "completion",
+                            Unit::Seconds,
+                            1.0,
+                        ),
+                        figure(Subject::Figure, "share", "ratio", Unit::None, 0.5 + more),
+                        figure(Subject::Figure, "pages", "page_time", Unit::Seconds, 0.25),
+                        figure(Subject::Figure, "rest", "ratio", Unit::None, 0.1),
+                    ],
+                    completion_times: Vec::new(),
+                }
+            });
+        let summary = Summary {
+            points: points.collect(),
+        };
+        let plots = plots(&manifest(&["delay"]), &[], &summary, false);
+        let drawn: Vec<(&str, &str, &str)> = plots
+            .iter()
+            .map(|plot| (&plot.name[..], &plot.title[..], &plot.chart.y.label[..]))
+            .collect();
+        assert_eq!(
+            drawn,
+            [
+                ("figures_ratio", "a: figures (ratio)", "ratio (%)"),
+                ("figures_page_time", "a: pages", "page time (ms)"),
+                (
+                    "mos_by_flow",
+                    "a: mean opinion score of calls",
+                    "mean opinion score"
+                ),
+                (
+                    "completion_by_flow",
+                    "a: completion time of transfers",
+                    "completion (s)"
+                ),
+            ]
+        );
+        let ratios = &plots[0].chart.curves;
+        let names: Vec<&str> = ratios.iter().map(|curve| &curve.name[..]).collect();
+        assert_eq!(names, ["share", "rest"]);
+        let along: Vec<(f64, f64)> = ratios[0].points.iter().map(|it| (it.x, it.y)).collect();
+        assert_eq!(along, [(0.01, 51.0), (0.02, 61.0)]);
+        // Two values 0.02 apart: 12.706 times the standard error of 0.01, in per cent.
+        assert!((ratios[0].points[0].half.unwrap() - 12.706).abs() < 1e-3);
+        assert_eq!(plots[3].chart.curves.len(), 1);
+        assert_eq!(plots[3].chart.curves[0].name, "web");
+    }
+
+    #[test]
+    fn time_series_of_several_points_stand_together() {
+        let run = |control: &str, seed: u64| RunResults {
+            seed,
+            settings: vec![
+                ("control".to_owned(), control.to_owned()),
+                ("delay".to_owned(), "1ms".to_owned()),
+            ],
+            series: ["a", "b"]
+                .into_iter()
+                .map(|of| Series {
+                    of: of.to_owned(),
+                    ..series([(0.0, seed as f64), (1.0, 4.0), (2.0, f64::NAN)])
+                })
+                .collect(),
+            ..RunResults::default()
+        };
+        let runs = [run("reno", 1), run("reno", 3), run("cubic", 5)];
+        let axes = ["control", "delay"];
+        let plot = series_of(&axes, &runs, "cwnd");
+        assert_eq!(plot.title, "a: congestion window, delay = 1ms");
+        let curves = plot.chart.curves.iter();
+        let curves: Vec<(&str, Option<usize>, f64)> = curves
+            .map(|curve| (&curve.name[..], curve.look, curve.points[0].y))
+            .collect();
+        assert_eq!(
+            curves,
+            [
+                ("a, reno", Some(0), 2.0),
+                ("a, cubic", Some(6), 5.0),
+                ("b, reno", Some(1), 2.0),
+                ("b, cubic", Some(7), 5.0)
+            ]
+        );
+        // Unless points are chosen, those of the first.
+        let all = |chosen| plots(&manifest(&axes), &runs, &Summary::of(&runs), chosen);
+        let (first, chosen) = (all(false), all(true));
+        assert_eq!(first[0].chart.curves.len(), 2);
+        assert!(first[0].title.ends_with("control = reno, delay = 1ms"));
+        assert!(first[0].notes[0].contains("the first of 2 points of the sweep"));
+        assert_eq!(
+            (chosen[0].chart.curves.len(), chosen[0].notes.len()),
+            (4, 0)
+        );
+    }
+
+    #[test]
+    fn goodputs_that_stand_out_are_beyond_the_axis() {
+        let of = |peak: f64| {
+            let value = |at: usize| if at == 7 { peak } else { 8.0 };
+            let run = RunResults {
+                series: vec![Series {
+                    quantity: "goodput".to_owned(),
+                    of: "a".to_owned(),
+                    time_s: (0..200).map(f64::from).collect(),
+                    value: (0..200).map(value).collect::<Vec<_>>().into(),
+                    ..Series::default()
+                }],
+                ..RunResults::default()
+            };
+            series_of(&[], &[run], "goodput")
+        };
+        let usual = of(15.0);
+        assert_eq!((usual.y_most, usual.notes.len()), (None, 0));
+        let cut = of(44.0);
+        assert_eq!(cut.y_most, Some(10.0));
+        assert_eq!(cut.caption, "values up to 44 are beyond the axis; seed 0");
+        assert!(cut.notes[0].contains("ends at 10, 1.25 times the 99th percentile"));
+    }
+
+    #[test]
     fn completion_times_are_cumulative_shares() {
         let points = vec![transfers_at("10mbit"), transfers_at("20mbit")];
-        let plots = completion_times(&manifest(&["rate"]), &Summary { points });
+        let (swept, summary) = (manifest(&["rate"]), Summary { points });
+        let plots = completion_times(&Sweep::new(&swept, &summary));
         let names: Vec<&str> = plots.iter().map(|plot| &plot.name[..]).collect();
         assert_eq!(names, ["completion_times", "completion_times_up_to_100kB"]);
         let captions: Vec<&str> = plots.iter().map(|plot| &plot.caption[..]).collect();
@@ -735,12 +1092,13 @@ mod tests {
         // Without a sweep all classes stand in one plot.
         let mut point = transfers_at("");
         point.settings.clear();
-        let plots = completion_times(
-            &manifest(&[]),
-            &Summary {
+        let (one, summary) = (
+            manifest(&[]),
+            Summary {
                 points: vec![point],
             },
         );
+        let plots = completion_times(&Sweep::new(&one, &summary));
         assert_eq!(plots.len(), 1);
         let curves = plots[0].chart.curves.iter();
         let names: Vec<&str> = curves.map(|curve| &curve.name[..]).collect();
@@ -770,7 +1128,7 @@ mod tests {
             ],
             ..RunResults::default()
         };
-        let plot = time_series(&manifest(&[]), &[run], "queue_packets", "packets", 1.0);
+        let plot = series_of(&[], &[run], "queue_packets");
         let names: Vec<&str> = plot
             .chart
             .curves
@@ -791,10 +1149,10 @@ mod tests {
             };
             (1..=seeds).map(run).collect()
         };
-        let of = |seeds: u64| time_series(&manifest(&[]), &runs(seeds), "cwnd", "cwnd", 10.0);
+        let of = |seeds: u64| series_of(&[], &runs(seeds), "cwnd");
         let three = of(3);
         assert_eq!(three.chart.curves[0].seeds.len(), 3);
-        assert_eq!(three.chart.curves[0].seeds[2], [(0.0, 30.0), (1.0, 40.0)]);
+        assert_eq!(three.chart.curves[0].seeds[2], [(0.0, 3.0), (1.0, 4.0)]);
         assert!(
             three.chart.curves[0]
                 .points
@@ -821,6 +1179,7 @@ mod tests {
             title: "a".to_owned(),
             caption: String::new(),
             notes: Vec::new(),
+            y_most: None,
             chart: Chart {
                 kind: Kind::TimeSeries,
                 names: Vec::new(),

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 use crossterm::terminal;
@@ -23,6 +23,7 @@ Examples:
   netnice sim scenarios/square_wave.toml --out results/square_wave
   netnice plot results/square_wave
   netnice plot results/square_wave --format png --to figures
+  netnice plot results/home --point congestion_control=netnice --point queue=cake --to figures
 
   sudo netnice run --log backup.jsonl -- rsync -a photos/ backup.example.org:photos/
   netnice plot backup.jsonl
@@ -30,18 +31,28 @@ Examples:
   netnice plot backup.jsonl --terminal
 
 Figures of results, as far as these have the data:
-  goodput_by_flow   goodput of the flows over the sweep, with 95 % confidence
-                    intervals; bars where its values are names or have
-                    several units
+  figures_QUANTITY  the scenario's own [[figures]] of each quantity over the
+                    sweep, with 95 % confidence intervals; bars where its
+                    values are names or have several units
+  goodput_by_flow, mos_by_flow, page_time_by_flow, completion_by_flow,
+  bit_rate_by_flow, stall_time_by_flow
+                    the same of goodputs, calls, pages, arriving transfers and
+                    videos
   response_times    mean response time of web objects by size
   completion_times  cumulative distribution of the completion times of arriving
                     transfers, of all seeds together; in a sweep another file
                     for each class of sizes
   cwnd, goodput, queue_packets, queue_delay
                     time series where the scenario has a sampling interval, of
-                    the first settings of a sweep: means over the seeds, with
-                    95 % confidence intervals, or with each seed where there
-                    are fewer than five
+                    the first point of a sweep, or of those that --point
+                    chooses, together: means over the seeds, with 95 %
+                    confidence intervals, or with each seed where there are
+                    fewer than five
+
+queue_delay is the backlog divided by the link's rate: what waits for a link that is down takes longer. A \
+retransmission that fills a hole brings all data behind it into order at once. Where goodputs over time \
+have such peaks, more than twice their 99th percentile, the axis ends at 1.25 times that percentile, and \
+the caption has the largest value.
 
 Intervals that would hide how far the means are apart are cut. Queues that are idle, and curves beyond \
 those that can be told apart, are left out; stderr says how many.
@@ -59,6 +70,10 @@ pub struct Arguments {
     /// Format of the files, for results
     #[arg(long, value_enum, default_value_t = Format::Svg)]
     format: Format,
+    /// Only points of the sweep with this value, for results: KEY is a swept field or its name's end, and VALUE a value or the
+    /// name in a table. Several values of a field: any of them
+    #[arg(long, value_name = "KEY=VALUE", value_parser = wanted, conflicts_with_all = ["output", "terminal"])]
+    point: Vec<plot::Wanted>,
     /// Directory for the files, for results [default: plots in the directory of the results]
     #[arg(long, value_name = "DIRECTORY")]
     to: Option<PathBuf>,
@@ -88,9 +103,23 @@ fn picture(name: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// Parses `KEY=VALUE`.
+fn wanted(text: &str) -> Result<plot::Wanted, String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("give a swept field and its value, such as congestion_control=cubic".to_owned()),
+    }
+}
+
 /// Draws, and prints the names of the files.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.results.is_file() {
+        if !arguments.point.is_empty() {
+            let message = "--point is for results, and a log has no sweep";
+            return Err(crate::Netnice::command()
+                .error(ErrorKind::ArgumentConflict, message)
+                .into());
+        }
         return draw_log(arguments);
     }
     if arguments.output.is_some() || arguments.terminal {
@@ -110,7 +139,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let directory = ResultsDirectory::open(&arguments.results)?;
     let runs = directory.runs()?;
-    let plots = plot::plots(directory.manifest(), &runs, &Summary::of(&runs));
+    let manifest = directory.manifest();
+    let runs = match arguments.point.is_empty() || runs.is_empty() {
+        true => runs,
+        false => plot::choose(manifest, runs, &arguments.point)
+            .map_err(|why| anyhow!("--point {why}"))?,
+    };
+    let chosen = !arguments.point.is_empty();
+    let plots = plot::plots(manifest, &runs, &Summary::of(&runs), chosen);
     if plots.is_empty() {
         bail!(
             "{} has nothing to draw: no run is finished",

@@ -37,6 +37,7 @@ pub fn of(figure: &Figure, looks: &[Looks]) -> Chart {
         Curve {
             name: curve.name.clone(),
             marker: looks.marker,
+            look: None,
             points,
             seeds: Vec::new(),
         }

@@ -143,6 +143,7 @@ impl<'a> Transfer<'a> {
             title,
             caption: String::new(),
             notes: Vec::new(),
+            y_most: None,
             chart: Chart {
                 kind: Kind::TimeSeries,
                 names: Vec::new(),
