@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The properties of a link that a discipline is created with, and the errors of doing so.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::dscp::Dscp;
@@ -69,6 +70,18 @@ impl DisciplineContext {
     }
 }
 
+/// A table as it stands before the name of a field in it.
+struct Inside<'a>(&'a str);
+
+impl fmt::Display for Inside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            "" => Ok(()),
+            table => write!(f, "{table}."),
+        }
+    }
+}
+
 /// An invalid description of a queue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -91,11 +104,17 @@ pub enum DisciplineError {
     },
     /// The queue cannot reach the threshold.
     #[error(
-        "min_threshold ({min}) is above the limit ({limit}), counted alike, so that nothing would be dropped early; it must not be"
+        "{}{field} ({value}) is above the limit ({limit}), counted alike, so that the average never reaches it; it must not be, \
+         and 100% is the limit itself",
+        Inside(.kind)
     )]
     BeyondLimit {
-        /// The minimum threshold, in the unit counted.
-        min: f64,
+        /// The table of the threshold, `in`, `out` or `red`; empty where it is one of the whole queue.
+        kind: &'static str,
+        /// The threshold.
+        field: &'static str,
+        /// Its value, in the unit counted.
+        value: f64,
         /// The limit, in the unit counted.
         limit: f64,
     },

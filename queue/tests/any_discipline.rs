@@ -442,7 +442,7 @@ fn thresholds_of_red_may_be_the_limit_itself() {
         let config: DisciplineConfig = serde_json::from_str(&json).unwrap();
         Discipline::<Marked>::new(&config, &context(), 1).unwrap();
     }
-    let json = r#"{"discipline":"red","limit":"7ms","min_threshold":"7ms","max_threshold":"9ms"}"#;
+    let json = r#"{"discipline":"red","limit":"7ms","min_threshold":"7ms","max_threshold":"7ms"}"#;
     let config: DisciplineConfig = serde_json::from_str(json).unwrap();
     Discipline::<Marked>::new(&config, &context(), 1).unwrap();
 }
@@ -479,6 +479,16 @@ fn what_cannot_be_is_refused() {
             r#"{"discipline":"red","limit":"10p","min_threshold":"20p","max_threshold":"30p"}"#,
             context(),
             "min_threshold (20) is above the limit (10)",
+        ),
+        (
+            r#"{"discipline":"red","limit":"10p","min_threshold":"5p","max_threshold":"11p","adaptive":true}"#,
+            context(),
+            "max_threshold (11) is above the limit (10)",
+        ),
+        (
+            r#"{"discipline":"rio","limit":"60p","in":{"min_threshold":"40p","max_threshold":"70p","max_probability":"2%"},"out":{"min_threshold":"10p","max_threshold":"30p","max_probability":"10%"}}"#,
+            context(),
+            "in.max_threshold (70) is above the limit (60)",
         ),
         (
             r#"{"discipline":"red","limit":"20ms","min_threshold":"41ms","max_threshold":"50ms","count_in":"bytes"}"#,

@@ -173,7 +173,7 @@ fn one_that_waits_alone_is_no_congestion() {
 
 #[test]
 fn the_limit_holds_whatever_the_average() {
-    let mut queue = red_queue(&red(3, 3.0, 60.0));
+    let mut queue = red_queue(&red(3, 3.0, 3.0));
     for number in 0..3 {
         queue.enqueue(Time::ZERO, Marked::new(number)).unwrap();
     }

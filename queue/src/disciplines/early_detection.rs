@@ -254,21 +254,31 @@ impl EarlyDetection {
         Ok(EarlyDetection::new(curve, spacing))
     }
 
-    /// Rejects a min_th that no queue of `limit` reaches. RIO does not call this: a min_th out of reach disables early
-    /// drops for a kind.
+    /// Rejects thresholds that no queue of `limit` reaches; `kind` is the table that has them, empty for the whole queue.
     pub(crate) fn check_within(
         &self,
         context: &DisciplineContext,
         limit: QueueBound,
         count_in: CountIn,
+        kind: &'static str,
     ) -> Result<(), DisciplineError> {
         let (rate, packet_size) = (context.rate()?, context.packet_size);
         let in_unit = |threshold| count_in.threshold(threshold, rate, limit, packet_size);
-        let (min, limit) = (self.curve.min, in_unit(Threshold::OfLimit(1.0)));
+        let limit = in_unit(Threshold::OfLimit(1.0));
         // Allow one packet: a limit given as a time has been rounded.
-        match min >= limit + in_unit(Threshold::Packets(1.0)) {
-            true => Err(DisciplineError::BeyondLimit { min, limit }),
-            false => Ok(()),
+        let most = limit + in_unit(Threshold::Packets(1.0));
+        let thresholds = [
+            ("min_threshold", self.curve.min),
+            ("max_threshold", self.curve.max),
+        ];
+        match thresholds.into_iter().find(|&(_, value)| value >= most) {
+            Some((field, value)) => Err(DisciplineError::BeyondLimit {
+                kind,
+                field,
+                value,
+                limit,
+            }),
+            None => Ok(()),
         }
     }
 

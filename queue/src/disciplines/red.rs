@@ -277,7 +277,7 @@ impl<P: Packet> Red<P> {
             count_in: config.count_in,
         };
         let detection = EarlyDetection::configured(&settings, context, limit)?;
-        detection.check_within(context, limit, config.count_in)?;
+        detection.check_within(context, limit, config.count_in, "")?;
         Ok(Red {
             queue: DropTail::new(limit),
             admission: RedAdmission {

@@ -120,7 +120,7 @@ impl<P: Packet> Rio<P> {
         if config.ecn == EcnMode::MarkLowClass {
             return Err(DisciplineError::LowClassInRio);
         }
-        let detection = |thresholds: &RioThresholds| {
+        let detection = |thresholds: &RioThresholds, kind| {
             let settings = Settings {
                 min_threshold: thresholds.min_threshold,
                 max_threshold: thresholds.max_threshold,
@@ -129,20 +129,23 @@ impl<P: Packet> Rio<P> {
                 wait: config.wait,
                 count_in: config.count_in,
             };
-            EarlyDetection::configured(&settings, context, limit)
+            let detection = EarlyDetection::configured(&settings, context, limit)?;
+            detection.check_within(context, limit, config.count_in, kind)?;
+            Ok(detection)
         };
-        let kind = |thresholds: &RioThresholds| {
+        let kind = |thresholds: &RioThresholds, name| {
             Ok(Kind {
                 average: Average::new(weight),
                 idle: IdleTime::new(context.packets_per_second()?),
-                detection: detection(thresholds)?,
+                detection: detection(thresholds, name)?,
             })
         };
+        let red = config.red.as_ref().map(|red| detection(red, "red"));
         Ok(Rio {
             queue: DropTail::new(limit),
-            in_profile: kind(&config.in_profile)?,
-            out_of_profile: kind(&config.out_of_profile)?,
-            red: config.red.as_ref().map(detection).transpose()?,
+            in_profile: kind(&config.in_profile, "in")?,
+            out_of_profile: kind(&config.out_of_profile, "out")?,
+            red: red.transpose()?,
             in_packets: 0,
             in_bytes: 0,
             coupling: config.coupling,
