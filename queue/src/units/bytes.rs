@@ -48,10 +48,7 @@ impl FromStr for Bytes {
         let advice = "write it as 1500B, 64kB or 1MiB (units: B, kB, MB, GB, KiB, MiB, GiB)";
         let (number, name) = decimal::split_unit(text);
         let Some(unit) = unit(name) else {
-            let problem = match name {
-                "" => "has no unit".to_owned(),
-                _ => format!("has the unknown unit `{name}`"),
-            };
+            let problem = decimal::wrong_unit(name);
             return Err(UnitError::new("size", text, problem, advice));
         };
         decimal::scale(number, unit).map(Bytes).ok_or_else(|| {

@@ -11,6 +11,15 @@ pub(super) fn split_unit(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
+/// What is wrong with a text that has `unit` behind its number.
+pub(super) fn wrong_unit(unit: &str) -> String {
+    match unit {
+        "" => "has no unit".to_owned(),
+        _ if unit.starts_with(',') => "has a comma in place of a decimal point".to_owned(),
+        _ => format!("has the unknown unit `{unit}`"),
+    }
+}
+
 /// Returns `number` times `unit`, rounded to the nearest integer; `None` if it is not a number or exceeds 64 bits.
 pub(super) fn scale(number: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::{UnitError, decimal};
 
+/// Beyond seconds; times are not written in it.
+const MINUTE: (&str, u64) = ("min", 60_000_000_000);
 const UNITS: [(&str, u64); 4] = [
     ("s", 1_000_000_000),
     ("ms", 1_000_000),
@@ -17,26 +19,24 @@ const UNITS: [(&str, u64); 4] = [
 pub(super) fn unit(name: &str) -> Option<u64> {
     UNITS
         .iter()
+        .chain([&MINUTE])
         .find(|(unit, _)| *unit == name)
         .map(|&(_, nanoseconds)| nanoseconds)
 }
 
-/// Reads a delay such as `20ms`, `200us`, `1s` or `1.5s`.
+/// Reads a delay such as `20ms`, `200us`, `1.5s` or `2min`.
 pub fn parse_delay(text: &str) -> Result<Duration, UnitError> {
-    let advice = "write it as 20ms, 200us or 1.5s (units: ns, us, ms, s)";
+    let advice = "write it as 20ms, 200us or 1.5s (units: ns, us, ms, s, min)";
     let (number, name) = decimal::split_unit(text);
     let Some(unit) = unit(name) else {
-        let problem = match name {
-            "" => "has no unit".to_owned(),
-            _ => format!("has the unknown unit `{name}`"),
-        };
-        return Err(UnitError::new("delay", text, problem, advice));
+        let problem = decimal::wrong_unit(name);
+        return Err(UnitError::new("time", text, problem, advice));
     };
     decimal::scale(number, unit)
         .map(Duration::from_nanos)
         .ok_or_else(|| {
             UnitError::new(
-                "delay",
+                "time",
                 text,
                 "has no number that can be read before its unit",
                 advice,
@@ -71,7 +71,7 @@ impl schemars::JsonSchema for DelayText {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "pattern": r"^(\$\w+|\d+(\.\d+)?(ns|us|ms|s))$",
+            "pattern": r"^(\$\w+|\d+(\.\d+)?(ns|us|ms|s|min))$",
             "description": "a time such as \"20ms\""
         })
     }
@@ -92,7 +92,7 @@ pub(crate) mod positive_delay {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
         match super::parse_delay(&text).map_err(serde::de::Error::custom)? {
             Duration::ZERO => Err(serde::de::Error::custom(format!(
-                "delay `{text}` is zero; it must be more"
+                "time `{text}` is zero; it must be more"
             ))),
             delay => Ok(delay),
         }
@@ -159,11 +159,13 @@ mod tests {
             ("200us", Duration::from_micros(200)),
             ("1s", Duration::from_secs(1)),
             ("1.5s", Duration::from_millis(1500)),
+            ("1.5min", Duration::from_secs(90)),
             ("0ms", Duration::ZERO),
         ] {
             assert_eq!(parse_delay(text).unwrap(), delay, "{text}");
         }
         assert_eq!(format_delay(Duration::from_micros(1500)), "1.5ms");
+        assert_eq!(format_delay(Duration::from_secs(120)), "120s");
     }
 
     #[test]

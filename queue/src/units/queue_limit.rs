@@ -110,7 +110,7 @@ impl fmt::Display for QueueLimit {
 serde_as_text!(
     QueueLimit,
     "a queue's limit such as \"83p\", \"100kB\", \"50ms\" or \"2.5bdp\"",
-    r"^(\$\w+|\d+(p|packets?)|\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB|ns|us|ms|s|bdp))$",
+    r"^(\$\w+|\d+(p|packets?)|\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB|ns|us|ms|s|min|bdp))$",
     "string"
 );
 

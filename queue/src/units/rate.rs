@@ -66,10 +66,7 @@ impl FromStr for Rate {
         let usual =
             "write it as 10mbit, 1.5mbit or 500kbit (units: bit, kbit, mbit, gbit per second)";
         let Some(&(_, bits)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-            let problem = match unit {
-                "" => "has no unit".to_owned(),
-                _ => format!("has the unknown unit `{unit}`"),
-            };
+            let problem = decimal::wrong_unit(unit);
             return Err(match meant(unit) {
                 Some(unit) if !number.is_empty() => UnitError::new(
                     "rate",

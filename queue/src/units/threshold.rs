@@ -102,7 +102,7 @@ impl fmt::Display for Threshold {
 serde_as_text!(
     Threshold,
     "a threshold such as \"5p\", \"5kB\", \"5ms\" or \"15%\"",
-    r"^(\$\w+|\d+(\.\d+)?(p|packets?|B|kB|MB|GB|KiB|MiB|GiB|ns|us|ms|s|%))$",
+    r"^(\$\w+|\d+(\.\d+)?(p|packets?|B|kB|MB|GB|KiB|MiB|GiB|ns|us|ms|s|min|%))$",
     "string"
 );
 

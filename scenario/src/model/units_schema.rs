@@ -25,7 +25,7 @@ macro_rules! schemas {
 schemas! {
     TimeSpan, "Time", _ => {
         "type": "string",
-        "pattern": r"^(\$\w+|\d+(\.\d+)?(ns|us|ms|s))$",
+        "pattern": r"^(\$\w+|\d+(\.\d+)?(ns|us|ms|s|min))$",
         "description": "a time such as \"20ms\""
     };
     Seeds, "Seeds", _ => {
