@@ -2,7 +2,7 @@
 //! The name that was probably meant.
 
 /// Words that other simulators, RFCs and earlier versions have for a key or value of a scenario. One holds where its second is allowed.
-const CALLED_HERE: [(&str, &str); 46] = [
+const CALLED_HERE: [(&str, &str); 49] = [
     // Links.
     ("bandwidth", "rate"),
     ("capacity", "rate"),
@@ -16,6 +16,11 @@ const CALLED_HERE: [(&str, &str); 46] = [
     ("rate_up", "reverse"),
     ("up", "reverse"),
     ("upload", "reverse"),
+    // The loss model of Gilbert and Elliott, as netem has it.
+    ("p", "to_bad"),
+    ("r", "to_good"),
+    ("burst_length", "to_good"),
+    ("gilbert", "gilbert_elliott"),
     // Meters, RFC 2697 and RFC 2698.
     ("cir", "rate"),
     ("cbs", "burst"),
@@ -53,9 +58,17 @@ const CALLED_HERE: [(&str, &str); 46] = [
     ("delay", "one_way_delay"),
     ("latency", "one_way_delay"),
     ("fairness", "jain_index"),
-    ("utilisation", "throughput"),
     ("fct", "response_time"),
 ];
+
+/// Words for which there is no one word here: what to write instead. One holds where its second is allowed.
+const INSTEAD: [(&str, &str, &str); 2] = [
+    ("utilisation", "throughput", UTILISATION),
+    ("utilization", "throughput", UTILISATION),
+];
+
+const UTILISATION: &str = "that of each link is in the results of its queue; its part by some flows is their `throughput` with `over`, the \
+                           link's rate";
 
 /// The message for a name that is not among `names`: what is meant by it here or the nearest one, if there is one, and all that are
 /// allowed.
@@ -68,6 +81,9 @@ pub(crate) fn among<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -
         number if number > MOST => format!("{number} others are allowed"),
         _ => format!("allowed: {}", names.join(", ")),
     };
+    if let Some(instead) = instead(given, &names) {
+        return format!("{instead}; {all}");
+    }
     if let Some(name) = called_here(given, &names) {
         return format!("it is called `{name}` here; {all}");
     }
@@ -75,6 +91,19 @@ pub(crate) fn among<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -
         Some(name) => format!("did you mean `{name}`? {all}"),
         None => all,
     }
+}
+
+/// Which of `names` is meant by `given`: it, the word for it here, or the nearest.
+pub(crate) fn meant<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
+    called_here(given, names).or_else(|| nearest(given, names))
+}
+
+/// What to write in place of `given`, which has no one word here.
+fn instead(given: &str, names: &[&str]) -> Option<&'static str> {
+    let given: String = simplified(given).into_iter().collect();
+    let mut found = INSTEAD.iter();
+    let found = found.find(|(other, ours, _)| *other == given && names.contains(ours));
+    found.map(|&(_, _, text)| text)
 }
 
 /// Which of `names` has the meaning of `given`.
@@ -94,8 +123,10 @@ pub(crate) fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
         .iter()
         .map(|&name| (distance(&given, &simplified(name)), name));
     let (distance, name) = distances.min_by_key(|&(distance, _)| distance)?;
-    let most = match name.len() {
-        ..=4 => 1,
+    let most = match name.chars().count() {
+        // Any other name is as near: only upper and lower case may differ.
+        ..=2 => 0,
+        3..=4 => 1,
         length => length.div_ceil(3),
     };
     (distance <= most).then_some(name)
@@ -149,6 +180,29 @@ mod tests {
         ] {
             assert_eq!(nearest(given, &names), expected, "{given}");
         }
+    }
+
+    #[test]
+    fn a_short_name_is_near_to_itself_alone() {
+        for (given, names, expected) in [
+            ("c", &["a", "b"][..], None),
+            ("A", &["b", "a"], Some("a")),
+            ("r9", &["r1", "r2"], None),
+            ("too", &["to", "from"], None),
+            ("nane", &["to", "name"], Some("name")),
+        ] {
+            assert_eq!(nearest(given, names), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn words_without_one_here_have_advice() {
+        let message = among("utilisation", ["goodput", "throughput"]);
+        assert!(
+            message.contains("`over`") && message.ends_with("goodput, throughput"),
+            "{message}"
+        );
+        assert!(!among("utilisation", ["goodput"]).contains("over"));
     }
 
     #[test]

@@ -82,6 +82,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         // Kinds of values.
         (r#"rate = "10mbit""#, "rate = 10"),
         (r#"rate = "10mbit""#, "rate = true"),
+        (r#"rate = "10mbit""#, r#"rate = ["1mbit", "2mbit"]"#),
+        (r#"application = "ftp""#, r#"application = ["ftp", "web"]"#),
+        ("count = 3", "count = [1, 4]"),
+        ("count = 3", "count = 5000000000"),
         (r#"name = "reno""#, "name = 5"),
         (r#"application = "ftp""#, r#"application = "ftpp""#),
         (r#"application = "ftp""#, r#"application = "cbr""#),
@@ -111,6 +115,9 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         (r#"delay = "20ms""#, r#"delay = "-20ms""#),
         (r#"delay = "20ms""#, r#"delay = "20""#),
         (r#"delay = "20ms""#, "delay = 20"),
+        (r#"duration = "100s""#, r#"duration = "1,5s""#),
+        (r#"duration = "100s""#, r#"duration = "2minutes""#),
+        (r#"rate = "10mbit""#, r#"rate = "1,5mbit""#),
         (r#"delay = "20ms""#, r#"loss = "-1%""#),
         (r#"delay = "20ms""#, r#"loss = 2"#),
         (r#"delay = "20ms""#, "jitter = 20"),
@@ -190,7 +197,23 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"delay = "20ms""#,
             r#"outages = [{ at = "1s", duration = "0s" }]"#,
         ),
+        (
+            r#"delay = "20ms""#,
+            r#"outages = [{ at = "100s", duration = "2s" }]"#,
+        ),
+        (
+            r#"delay = "20ms""#,
+            r#"outages = { at = "1s", duration = "2s" }"#,
+        ),
         (r#"delay = "20ms""#, r#"changes = [{ at = "1s" }]"#),
+        (
+            r#"delay = "20ms""#,
+            r#"changes = [{ at = "99s", delay = "5ms" }, { at = "101s", delay = "9ms" }]"#,
+        ),
+        (
+            r#"delay = "20ms""#,
+            r#"loss_model = { kind = "gilbert_elliott", p = "1%", r = "20%" }"#,
+        ),
         (
             r#"rate = "10mbit""#,
             r#"changes = [{ at = "1s", rate = "1mbit" }]"#,
@@ -276,6 +299,25 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"reverse.queue = { discipline = "sfq" }"#,
         ),
         (r#"rate = "100mbit""#, r#"queue = "5ms""#),
+        (
+            r#"rate = "100mbit""#,
+            r#"queue = { discipline = "fq_codel" }"#,
+        ),
+        (
+            r#"rate = "100mbit""#,
+            r#"reverse.queue = { discipline = "fq_codel" }"#,
+        ),
+        (r#"queue = "150p""#, r#"queue = "cake""#),
+        (r#"queue = "150p""#, r#"queue = "fq_codle""#),
+        (r#"queue = "150p""#, r#"queue = "pfifo""#),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "weighted_drr", classes = [{ queue = "red" }] }"#,
+        ),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "red", limit = "10p", min_threshold = "5p", max_threshold = "30p" }"#,
+        ),
         // Names and topology.
         (r#"name = "test""#, r#"name = "a test""#),
         (r#"name = "reno""#, r#"name = "reno[0]""#),
@@ -369,6 +411,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ),
         (
             "seeds = 2",
+            "routes = [{ from = \"left\", to = \"right\", via = [\"hosts\", \"left\"] }]",
+        ),
+        (
+            "seeds = 2",
             "sampling = { interval = \"1s\", links = [\"bottle\"] }",
         ),
         ("seeds = 2", "sampling = { interval = \"1ns\" }"),
@@ -459,6 +505,14 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ("seeds = 2", "figures = [{ name = \"x\", flows = [] }]"),
         (
             "seeds = 2",
+            "figures = [{ name = \"time to 90%\", flows = [\"reno\"] }]",
+        ),
+        (
+            "seeds = 2",
+            "figures = [{ name = \"x\", flows = [\"reno\"], quantity = \"utilisation\" }]",
+        ),
+        (
+            "seeds = 2",
             "figures = [{ name = \"x\", flows = [\"reno\"], phase = \"late\", over = {} }]",
         ),
         (
@@ -476,6 +530,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         // Parameters and sweeps.
         (r#"queue = "150p""#, r#"queue = "$length""#),
         ("seeds = 2", "[sweep]\nlength = [\"5p\"]"),
+        (
+            "seeds = 2",
+            "[parameters]\nlength = \"5p\"\n[sweep]\nlength = [\"5p\", \"9p\"]",
+        ),
         ("seeds = 2", "[sweep]\nlinks.bottle.rate = [\"5mbit\"]"),
         ("seeds = 2", "[sweep]\nlinks.bottleneck.rate = [\"5ms\"]"),
         ("seeds = 2", "[sweep]\nlinks.bottleneck.rate = \"5mbit\""),
@@ -499,6 +557,7 @@ fn errors_in_settings_from_outside_name_the_setting() {
         ("links.bottleneck.rates", "5mbit"),
         ("durration", "5s"),
         ("flows.reno.count", "-1"),
+        ("flows.reno.count", "[1, 4]"),
         ("flows.reno.tcp.ecn", "yes"),
         ("flows.reno.name.first", "yes"),
         ("flows.reno.application.rate", "1mbit"),
@@ -515,6 +574,41 @@ fn errors_in_settings_from_outside_name_the_setting() {
         .unwrap();
     }
     insta::assert_snapshot!(all);
+}
+
+#[test]
+fn entries_without_names_are_called_by_their_numbers() {
+    let queue = r#"queue = { discipline = "weighted_drr", classes = [{ dscp = ["EF"], queue = "9p" }, { queue = "9p" }] }"#;
+    let of = |key: &str| complaint(r#"queue = "150p""#, queue, &[(key, "3")]);
+    assert_eq!(of("links.bottleneck.queue.classes.0.weight"), "no error");
+    let error = of("links.bottleneck.queue.classes.EF.weight");
+    assert!(
+        error.ends_with("there is no `EF`; its entries have no names, but the numbers 0 to 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_parameter_is_used_in_the_file_or_in_a_setting() {
+    let line = r#"queue = "150p""#;
+    let used = "queue = \"$length\"\n[parameters]\nlength = \"5p\"";
+    let unused = "[parameters]\nlength = \"5p\"";
+    let field = "links.bottleneck.queue";
+    for (replacement, settings, is_used) in [
+        (used, &[][..], true),
+        (used, &[("length", "9p")], true),
+        // Its only use is overridden.
+        (used, &[(field, "9p")], true),
+        (unused, &[(field, "$length")], true),
+        (unused, &[("length", "9p")], false),
+    ] {
+        let complaint = complaint(line, replacement, settings);
+        let found = match complaint.as_str() {
+            "no error" => true,
+            error => !error.contains("parameters.length: nothing uses it"),
+        };
+        assert_eq!(found, is_used, "{settings:?}: {complaint}");
+    }
 }
 
 #[test]

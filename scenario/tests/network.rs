@@ -608,14 +608,17 @@ fn a_default_queue_is_for_links_with_a_rate() {
             { from = \"a\", to = \"b\" },
             { from = \"b\", to = \"c\", rate = \"10mbit\", delay = \"12ms\" },
             { from = \"c\", to = \"d\", reverse = { rate = \"10mbit\" }, queue = \"7p\" },
-        ]";
+        ]
+        defaults.links.reverse.queue = \"3p\"";
     let network = network(&format!("{text}{FLOW}"));
     let limits = network
         .links
         .iter()
-        .step_by(2)
         .map(|link| link.queue.limit().to_string());
-    assert_eq!(limits.collect::<Vec<_>>(), ["1000p", "1bdp", "7p"]);
+    assert_eq!(
+        limits.collect::<Vec<_>>(),
+        ["1000p", "1000p", "1bdp", "3p", "7p", "3p"]
+    );
 }
 
 /// The links of a way there and back, and its round trip.

@@ -8,7 +8,6 @@ use netnice_scenario::{ScenarioError, ScenarioFile};
 const SCENARIO: &str = r#"name = "path"
 duration = "10s"
 topology = "path.csv"
-parameters.other = "path.csv"
 
 [defaults.links]
 delay = "5ms"
@@ -22,25 +21,31 @@ to = "c"
 
 /// Reads the scenario beside a file of links.
 fn load(links: &str, settings: &[(&str, &str)]) -> Result<ScenarioFile, ScenarioError> {
+    load_text(SCENARIO, links, settings)
+}
+
+fn load_text(
+    text: &str,
+    links: &str,
+    settings: &[(&str, &str)],
+) -> Result<ScenarioFile, ScenarioError> {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("path.csv"), links).unwrap();
-    fs::write(directory.path().join("path.toml"), SCENARIO).unwrap();
+    fs::write(directory.path().join("path.toml"), text).unwrap();
     let settings = settings
         .iter()
         .map(|&(key, value)| (key.to_owned(), value.to_owned()));
     let settings: Vec<(String, String)> = settings.collect();
-    ScenarioFile::parse("path.toml", SCENARIO, &settings, Some(directory.path()))
+    ScenarioFile::parse("path.toml", text, &settings, Some(directory.path()))
 }
 
 const LINKS: &str = "from,to,rate,delay\na,b,10mbit,\nb,c,20mbit,7ms\n";
 
 #[test]
 fn links_of_a_file_have_defaults_and_take_settings() {
-    let file = load(
-        LINKS,
-        &[("links.b-c.rate", "1mbit"), ("topology", "$other")],
-    )
-    .unwrap();
+    let text = format!("parameters.other = \"path.csv\"\n{SCENARIO}");
+    let settings = [("links.b-c.rate", "1mbit"), ("topology", "$other")];
+    let file = load_text(&text, LINKS, &settings).unwrap();
     let links = &file.scenario().links;
     let shown = links.iter().map(|link| {
         let rate = link.rate.unwrap().to_string();

@@ -181,7 +181,7 @@ fn application_words(application: &Application) -> String {
             "web: {} of pages of {}, {} on average{}{}",
             count(web.sessions as usize, "session"),
             count(web.objects_per_page as usize, "object"),
-            web.object_size.mean,
+            in_whole_bytes(web.object_size.mean_bytes()),
             if web.open_loop {
                 ", however long pages take"
             } else {
@@ -222,8 +222,12 @@ fn application_words(application: &Application) -> String {
     }
 }
 
+fn in_whole_bytes(bytes: f64) -> Bytes {
+    Bytes::new(bytes.round() as u64)
+}
+
 fn arrivals_words(arrivals: &Arrivals) -> String {
-    let mean = Bytes::new(arrivals.size.mean_bytes().round() as u64);
+    let mean = in_whole_bytes(arrivals.size.mean_bytes());
     let size = match &arrivals.size {
         TransferSize::Fixed { bytes } => format!("of {bytes}"),
         TransferSize::Exponential { .. } => format!("of {mean} on average (exponential)"),

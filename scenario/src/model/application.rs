@@ -5,7 +5,7 @@ use netnice_queue::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::arrivals::{Arrivals, request_size};
+use super::arrivals::{Arrivals, mean_of_cut_pareto, request_size};
 use super::call::Call;
 use super::kind_schema::or_name;
 use super::time_span::TimeSpan;
@@ -194,13 +194,23 @@ fn objects_per_page() -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectSize {
-    /// Mean size.
+    /// Mean size, before the cut.
     pub mean: Bytes,
     /// Shape of the Pareto distribution, more than 1 (the papers: 1.2).
     #[schemars(range(min = 1.0))]
     pub shape: Option<f64>,
     /// Larger draws are cut to this.
     pub max: Option<Bytes>,
+}
+
+impl ObjectSize {
+    /// The mean in bytes, after the cut.
+    pub fn mean_bytes(&self) -> f64 {
+        match (self.shape, self.max) {
+            (Some(shape), Some(max)) => mean_of_cut_pareto(self.mean, shape, max),
+            _ => self.mean.get() as f64,
+        }
+    }
 }
 
 /// So many bytes are handed to the transport at a time.
@@ -211,4 +221,23 @@ pub struct TraceEntry {
     pub at: TimeSpan,
     /// Bytes.
     pub bytes: Bytes,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_takes_from_the_mean_of_objects() {
+        let size = |shape, max: Option<u64>| ObjectSize {
+            mean: Bytes::new(12_000),
+            shape,
+            max: max.map(Bytes::new),
+        };
+        // x_m = 4000; 4000 + 4000 / 0.5 * (1 - sqrt(1/4)) = 8000.
+        assert!((size(Some(1.5), Some(16_000)).mean_bytes() - 8000.0).abs() < 1e-9);
+        for uncut in [size(Some(1.5), None), size(None, Some(16_000))] {
+            assert_eq!(uncut.mean_bytes(), 12_000.0);
+        }
+    }
 }

@@ -169,12 +169,7 @@ impl TransferSize {
                 mean,
                 shape,
                 max: Some(max),
-            } => {
-                // The integral of P(X > x) from 0 to the cut, with the smallest size x_m = mean (shape - 1) / shape.
-                let least = mean.get() as f64 * (shape - 1.0) / shape;
-                let tail = (least / max.get() as f64).powf(shape - 1.0);
-                least + least / (shape - 1.0) * (1.0 - tail)
-            }
+            } => mean_of_cut_pareto(mean, shape, max),
             _ => {
                 let points = self.points().unwrap_or_default();
                 let pieces = points.windows(2);
@@ -187,6 +182,15 @@ impl TransferSize {
             }
         }
     }
+}
+
+/// The mean in bytes of a Pareto distribution whose larger draws are cut to `max`.
+///
+/// The integral of P(X > x) from 0 to the cut, with the smallest size x_m = mean (shape - 1) / shape.
+pub(super) fn mean_of_cut_pareto(mean: Bytes, shape: f64, max: Bytes) -> f64 {
+    let least = mean.get() as f64 * (shape - 1.0) / shape;
+    let tail = (least / max.get() as f64).powf(shape - 1.0);
+    least + least / (shape - 1.0) * (1.0 - tail)
 }
 
 impl Arrivals {

@@ -100,12 +100,12 @@ impl CongestionControl {
         match create(&self.name, &self.control_parameters()) {
             Ok(_) => Ok(()),
             Err(ControlError::UnknownControl { name }) => {
-                let names = names().iter().chain(KERNEL_CONTROLS).copied();
                 let allowed = match called_here(&name) {
                     Some(ours) => format!("it is called `{ours}` here"),
                     None => format!(
-                        "{}, or a C file such as ./mine.h",
-                        crate::did_you_mean::among(&name, names)
+                        "{}, or a C file such as ./mine.h; in a lab also its kernel's, such as {}",
+                        crate::did_you_mean::among(&name, names().iter().copied()),
+                        KERNEL_CONTROLS.join(", ")
                     ),
                 };
                 let message = format!("there is no congestion control `{name}`; {allowed}");

@@ -70,7 +70,8 @@ pub struct Link {
     pub reverse: LinkChanges,
 }
 
-fn default_queue() -> DisciplineConfig {
+/// The queue of a link that says nothing about it.
+pub(crate) fn default_queue() -> DisciplineConfig {
     DisciplineConfig::drop_tail(QueueLimit::Packets(1000))
 }
 

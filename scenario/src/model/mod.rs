@@ -35,6 +35,7 @@ pub use congestion_control::{CongestionControl, Parameter};
 pub use figure::{DerivedFigure, FlowQuantity, Reference};
 pub use flow::{DelayedAck, Flow, Recovery, Tcp, Transport};
 pub use jitter::{Jitter, JitterDistribution};
+pub(crate) use link::default_queue;
 pub use link::{Link, LinkChanges, LossModel, Outage, TimedChange};
 pub use link_trace::LinkTrace;
 pub use netnice_queue::Dscp;

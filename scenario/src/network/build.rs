@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lays a scenario out: hosts of groups, directions of links, single flows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -227,6 +227,14 @@ impl Builder {
             for member in 0..count {
                 let mut nodes: Vec<NodeIndex> =
                     groups.iter().map(|group| group.member(member)).collect();
+                if let Some(again) = first_again(&nodes) {
+                    let text = format!(
+                        "`{}` is passed twice, so that packets would go in a circle; a route passes each node once",
+                        self.nodes[again].name
+                    );
+                    problems.push(place.at("via").problem(text));
+                    break;
+                }
                 let mut given = paths.give(&nodes);
                 if route.both_ways && given.is_ok() {
                     nodes.reverse();
@@ -354,6 +362,12 @@ impl Builder {
             });
         }
     }
+}
+
+/// The first node that was there before.
+fn first_again(nodes: &[NodeIndex]) -> Option<NodeIndex> {
+    let mut passed = BTreeSet::new();
+    nodes.iter().copied().find(|&node| !passed.insert(node))
 }
 
 /// A direction of the links of a group, with what they share.

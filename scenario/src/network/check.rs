@@ -12,6 +12,7 @@ use super::problem::{Place, Problem};
 use crate::did_you_mean::among;
 use crate::model::{
     JitterDistribution, Link, LinkChanges, LossModel, Node, Phase, REVERSE, Sampling, Scenario,
+    TimeSpan, default_queue,
 };
 
 /// More samples of each series than this would fill the memory.
@@ -49,7 +50,12 @@ pub(super) fn check_values(scenario: &Scenario) -> Vec<Problem> {
         check_node(node, &Place::key("nodes").at(index), &mut findings);
     }
     for (index, link) in scenario.links.iter().enumerate() {
-        check_link(link, &Place::key("links").at(index), &mut findings);
+        check_link(
+            scenario,
+            link,
+            &Place::key("links").at(index),
+            &mut findings,
+        );
     }
     if scenario.links.is_empty() {
         findings.add(
@@ -150,21 +156,53 @@ fn check_node(node: &Node, place: &Place, findings: &mut Findings) {
     );
 }
 
-fn check_link(link: &Link, place: &Place, findings: &mut Findings) {
+const NEVER_QUEUES: &str = "has no effect: without a `rate` (or `trace`) no packet ever waits; give the link a `rate`, or leave `queue` out";
+
+fn check_link(scenario: &Scenario, link: &Link, place: &Place, findings: &mut Findings) {
     if let Some(name) = &link.name {
         findings.name(name, &place.at("name"));
     }
     findings.name(&link.from, &place.at("from"));
     findings.name(&link.to, &place.at("to"));
     let before = findings.problems.len();
-    check_conditions(link, place, findings);
+    check_conditions(scenario, link, place, findings);
+    let back = link.reversed();
     if findings.problems.len() == before && link.reverse != LinkChanges::default() {
-        check_conditions(&link.reversed(), &place.at("reverse"), findings);
+        check_conditions(scenario, &back, &place.at("reverse"), findings);
+    }
+    if findings.problems.len() > before {
+        return;
+    }
+    let queues = |link: &Link| link.rate.is_some() || link.trace.is_some();
+    // A queue is that of both ways, unless the way back has its own. The default has not been asked for.
+    let asked_for = link.queue != default_queue();
+    findings.require(
+        !asked_for || queues(link) || queues(&back),
+        &place.at("queue"),
+        NEVER_QUEUES,
+    );
+    findings.require(
+        link.reverse.queue.is_none() || queues(&back),
+        &place.at("reverse").at("queue"),
+        NEVER_QUEUES,
+    );
+}
+
+/// What begins after the run has no effect.
+pub(super) fn check_begin(
+    scenario: &Scenario,
+    begin: TimeSpan,
+    place: &Place,
+    findings: &mut Findings,
+) {
+    if begin >= scenario.duration {
+        let text = format!("is at or after the end of the run, {}", scenario.duration);
+        findings.add(place, text);
     }
 }
 
 /// Checks what a direction of a link has besides rate, delay and queue.
-fn check_conditions(link: &Link, place: &Place, findings: &mut Findings) {
+fn check_conditions(scenario: &Scenario, link: &Link, place: &Place, findings: &mut Findings) {
     if let Some(jitter) = link.jitter {
         findings.require(
             jitter.early_fraction.is_none() || jitter.distribution == JitterDistribution::Early,
@@ -214,6 +252,7 @@ fn check_conditions(link: &Link, place: &Place, findings: &mut Findings) {
     }
     for (index, outage) in link.outages.iter().enumerate() {
         let place = place.at("outages").at(index);
+        check_begin(scenario, outage.at, &place.at("at"), findings);
         findings.above_zero(outage.duration.get(), &place.at("duration"));
         if let Some(every) = outage.every.filter(|&every| every <= outage.duration) {
             let text = format!("{every} is not longer than the outage, {}", outage.duration);
@@ -222,6 +261,7 @@ fn check_conditions(link: &Link, place: &Place, findings: &mut Findings) {
     }
     for (index, change) in link.changes.iter().enumerate() {
         let place = place.at("changes").at(index);
+        check_begin(scenario, change.at, &place.at("at"), findings);
         findings.require(
             change.rate.is_some() || change.delay.is_some() || change.loss.is_some(),
             &place,

@@ -68,11 +68,13 @@ fn check_figure(
             | FlowQuantity::BitRate
             | FlowQuantity::TimeTo90Percent
     );
-    findings.require(
-        over.rate.is_none() || of_rates,
-        &place.at("rate"),
-        "is none of this quantity; give `flows`",
-    );
+    if let Some(rate) = over.rate.filter(|_| !of_rates) {
+        let text = format!(
+            "{rate} is a rate, which {} cannot be divided by; divide it by that of other flows: over = {{ flows = [...] }}",
+            quantity.name()
+        );
+        findings.add(&place, text);
+    }
     check_flows(scenario, quantity, &over.flows, &place, findings);
     check_phase(scenario, quantity, over.phase.as_deref(), &place, findings);
 }
@@ -154,7 +156,12 @@ fn check_phase(
             let text = format!("{} has no phases; leave it out", quantity.name());
             findings.add(&place.at("phase"), text);
         } else if !known().any(|other| other == name) {
-            let text = format!("there is no phase `{name}`; {}", among(name, known()));
+            let known = match scenario.phases.is_empty() {
+                true => "the scenario has no phases: give it [[phases]], or leave `phase` out"
+                    .to_owned(),
+                false => among(name, known()),
+            };
+            let text = format!("there is no phase `{name}`; {known}");
             findings.add(&place.at("phase"), text);
         }
     }

@@ -7,6 +7,7 @@ use netnice_congestion::control::MarkFeedback;
 use netnice_congestion::{receivers, registry};
 use netnice_queue::Bytes;
 
+use super::check::check_begin;
 use super::findings::Findings;
 use super::problem::Place;
 use crate::model::{
@@ -38,10 +39,7 @@ const MAX_RTT_TICK: Duration = Duration::from_secs(10);
 
 pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findings: &mut Findings) {
     let start = flow.start.get().saturating_add(flow.start_spread.get());
-    if flow.start >= scenario.duration {
-        let text = format!("is at or after the end of the run, {}", scenario.duration);
-        findings.add(&place.at("start"), text);
-    }
+    check_begin(scenario, flow.start, &place.at("start"), findings);
     if let Some(stop) = flow.stop.filter(|stop| stop.get() <= start) {
         let text = format!("{stop} is not after the start, which is up to {start:?}");
         findings.add(&place.at("stop"), text);

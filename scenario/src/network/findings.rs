@@ -33,13 +33,13 @@ impl Findings {
 
     /// Names stand in paths of fields, in files and in plots.
     pub(super) fn name(&mut self, name: &str, place: &Place) {
-        if name.is_empty() || !name.chars().all(is_of_name) {
-            let name = name.escape_debug();
-            self.add(
-                place,
-                format!("`{name}` is no name; allowed are letters, digits, spaces and _ - + : /"),
-            );
-        }
+        let problem = match name.chars().find(|&c| !is_of_name(c)) {
+            _ if name.is_empty() => "is empty".to_owned(),
+            Some(c) => format!("`{}` has a `{}`", name.escape_debug(), c.escape_debug()),
+            None => return,
+        };
+        let text = format!("{problem}; allowed in names are letters, digits, spaces and _ - + : /");
+        self.add(place, text);
     }
 }
 

@@ -102,20 +102,24 @@ fn put_in(root: &mut Node) -> Result<(), Fault> {
         };
         for node in nodes {
             let udp = node.get("transport").and_then(Node::text) == Some("udp");
-            let has_rate = has_rate(node, &entry.node);
+            let [there, back] = rates(node, &entry.node);
             let defaults = entry.node.entries().iter();
             let defaults = defaults.filter(|entry| match entry.key.as_str() {
-                "queue" => has_rate,
+                "queue" => there || back,
                 key => !(udp && OF_TCP.contains(&key)),
             });
+            let had_queue = own_queue_back(node);
             merge(node, defaults);
+            if !(had_queue || back) {
+                leave_out_queue_back(node);
+            }
         }
     }
     Ok(())
 }
 
-/// Returns true if a link with these defaults has a rate in one direction at least, so that packets may queue.
-fn has_rate(link: &Node, defaults: &Node) -> bool {
+/// Whether a link with these defaults has a rate, so that packets may queue: there, and back.
+fn rates(link: &Node, defaults: &Node) -> [bool; 2] {
     let of = |link: Option<&Node>, defaults: Option<&Node>| {
         ["rate", "trace"].iter().any(|key| {
             let get = |table: Option<&Node>| table.and_then(|table| table.get(key)).cloned();
@@ -124,7 +128,21 @@ fn has_rate(link: &Node, defaults: &Node) -> bool {
                 .is_some_and(|given| !is_none(&given))
         })
     };
-    of(Some(link), Some(defaults)) || of(link.get("reverse"), defaults.get("reverse"))
+    let there = of(Some(link), Some(defaults));
+    // Nothing in `reverse` takes a rate away.
+    let back = there || of(link.get("reverse"), defaults.get("reverse"));
+    [there, back]
+}
+
+fn own_queue_back(link: &Node) -> bool {
+    let back = link.get("reverse");
+    back.is_some_and(|back| back.get("queue").is_some())
+}
+
+fn leave_out_queue_back(link: &mut Node) {
+    if let Some(Value::Table(entries)) = link.get_mut("reverse").map(|back| &mut back.value) {
+        entries.retain(|entry| entry.key != "queue");
+    }
 }
 
 /// Tables are merged, everything else is replaced. A table whose kind one of its keys chooses is replaced, too:

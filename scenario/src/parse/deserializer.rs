@@ -12,8 +12,9 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::fault::Fault;
+use super::fault::{Fault, SWEEPS};
 use super::tree::{Entry, Node, Value};
+use crate::did_you_mean::meant;
 use crate::network::Step;
 
 /// The key that distinguishes the variants of an enum, by the enum's name.
@@ -68,6 +69,9 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         let tag = tag_of(name);
+        if let Some(fault) = self.discipline_for_limit(name) {
+            return Err(fault.at(&self.origin));
+        }
         let access = match &self.value {
             Value::Text(text) => Ok(Variant {
                 name: text,
@@ -98,10 +102,16 @@ impl<'de> Deserializer<'de> for &'de Node {
             _ if name == DisciplineConfig::TYPE => Err(Fault::custom(
                 "must be a limit in quotes, such as \"100p\", \"50ms\" or \"2.5bdp\", or a table with `discipline`",
             )),
-            _ => Err(Fault::custom(format!(
-                "must be a text in quotes, one of {}",
-                variants.join(", ")
-            ))),
+            value => {
+                let sweeps = match value {
+                    Value::List(_) => SWEEPS,
+                    _ => "",
+                };
+                Err(Fault::custom(format!(
+                    "must be a text in quotes, one of {}{sweeps}",
+                    variants.join(", ")
+                )))
+            }
         };
         access
             .and_then(|access| visitor.visit_enum(access))
@@ -111,6 +121,24 @@ impl<'de> Deserializer<'de> for &'de Node {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map struct identifier ignored_any
+    }
+}
+
+impl Node {
+    /// The complaint about a queue that is written as the name of a discipline alone: a text is a limit.
+    fn discipline_for_limit(&self, type_name: &str) -> Option<Fault> {
+        if type_name != DisciplineConfig::TYPE || !self.shorthand {
+            return None;
+        }
+        let given = self.get("limit").and_then(Node::text)?;
+        let name = meant(given, DisciplineConfig::NAMES)?;
+        let what = match name == given {
+            true => format!("`{given}` is a discipline, and no limit"),
+            false => format!("`{given}` is no limit; the discipline is called `{name}`"),
+        };
+        Some(Fault::custom(format!(
+            "{what}: write {{ discipline = \"{name}\" }}, with the keys that it needs"
+        )))
     }
 }
 

@@ -88,9 +88,13 @@ impl de::Error for Fault {
         );
         let hint = match unexpected {
             _ if number && expected.contains('"') => " in quotes, with its unit".to_owned(),
-            Unexpected::Str(text) if expected == "a list" => {
+            Unexpected::Str(text) if expected == A_LIST => {
                 format!(", such as [\"{}\"]", text.escape_debug())
             }
+            Unexpected::Map if expected == A_LIST => {
+                " of tables: write [{ ... }], or [[...]] above it".to_owned()
+            }
+            Unexpected::Seq if expected != A_TABLE => SWEEPS.to_owned(),
             _ => String::new(),
         };
         Fault::unplaced(format!(
@@ -100,11 +104,14 @@ impl de::Error for Fault {
     }
 
     fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Fault {
-        Fault::unplaced(format!(
-            "{} is not allowed; allowed is {}",
-            given(unexpected),
-            in_words(&expected.to_string())
-        ))
+        let expected = expected.to_string();
+        let given = given(unexpected);
+        // What is allowed from 0 on or from 1 on is checked with the values, and both are of the same type.
+        Fault::unplaced(match (unexpected, largest(&expected)) {
+            (Unexpected::Signed(..0), Some(_)) => format!("{given} is negative, but must not be"),
+            (_, Some(largest)) => format!("{given} is too large; at most {largest} is allowed"),
+            (_, None) => format!("{given} is not allowed; allowed is {}", in_words(&expected)),
+        })
     }
 
     fn invalid_length(_: usize, expected: &dyn Expected) -> Fault {
@@ -143,22 +150,36 @@ fn given(unexpected: Unexpected<'_>) -> String {
     }
 }
 
+const A_LIST: &str = "a list";
+const A_TABLE: &str = "a table";
+/// The advice to whoever writes a list where one value is expected.
+pub(super) const SWEEPS: &str =
+    "; to run with one value after the other, put the list into [sweep]";
+
+/// The largest value of a type of whole numbers that are not negative, as TOML can have it.
+fn largest(expected: &str) -> Option<i64> {
+    match expected {
+        "u8" => Some(u8::MAX.into()),
+        "u32" => Some(u32::MAX.into()),
+        "u64" => Some(i64::MAX),
+        _ => None,
+    }
+}
+
 /// Replaces the Rust types that serde names by words.
 fn in_words(expected: &str) -> String {
     match expected {
-        "u8" => "a whole number from 0 to 255".to_owned(),
-        "u32" => format!("a whole number from 0 to {}", u32::MAX),
-        "u64" => format!("a whole number from 0 to {}", i64::MAX),
+        "u8" | "u32" | "u64" => "a whole number".to_owned(),
         "f64" => "a number".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "a string" => "a text in quotes".to_owned(),
-        "a sequence" => "a list".to_owned(),
-        "a map" => "a table".to_owned(),
+        "a sequence" => A_LIST.to_owned(),
+        "a map" => A_TABLE.to_owned(),
         // Those that may be written short.
         "struct Jitter" => "a table, or a time such as \"5ms\"".to_owned(),
         "struct Reference" => "a table, or a rate such as \"10mbit\"".to_owned(),
         other => match other.strip_prefix("struct ") {
-            Some(_) => "a table".to_owned(),
+            Some(_) => A_TABLE.to_owned(),
             None => other.to_owned(),
         },
     }

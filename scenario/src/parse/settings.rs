@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values put into a scenario from elsewhere: parameters, the points of a sweep, options on the command line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::fault::{Fault, Origin};
 use super::tree::{Entry, Node, Value, get_or_insert};
@@ -117,7 +117,8 @@ pub(super) fn apply(root: &mut Node, settings: &[Setting], known: &[&str]) -> Re
             parameters.insert(entry.key.clone(), entry.node.clone());
         }
     }
-    let used = used_parameters(root)?;
+    let used = used_parameters(root, settings)?;
+    refuse_unused(root, &used)?;
     for setting in settings {
         if parameters.contains_key(&setting.key) || used.contains(&setting.key) {
             parameters.insert(setting.key.clone(), setting.value.clone());
@@ -137,16 +138,35 @@ pub(super) fn apply(root: &mut Node, settings: &[Setting], known: &[&str]) -> Re
     Ok(())
 }
 
-fn used_parameters(root: &Node) -> Result<Vec<String>, Fault> {
-    let mut used = Vec::new();
-    let mut all = root.clone();
-    all.visit(&mut |node| {
-        if let Some(name) = node.text().and_then(|text| text.strip_prefix('$')) {
-            used.push(name.to_owned());
-        }
-        Ok(())
-    })?;
+/// The parameters whose "$name" stands in the file or in a setting.
+fn used_parameters(root: &Node, settings: &[Setting]) -> Result<BTreeSet<String>, Fault> {
+    let mut used = BTreeSet::new();
+    let values = settings.iter().map(|setting| &setting.value);
+    for node in std::iter::once(root).chain(values) {
+        node.clone().visit(&mut |node| {
+            if let Some(name) = node.text().and_then(|text| text.strip_prefix('$')) {
+                used.insert(name.to_owned());
+            }
+            Ok(())
+        })?;
+    }
     Ok(used)
+}
+
+/// A parameter without use is a key without effect, and so is every value that a sweep or a setting gives it.
+fn refuse_unused(root: &Node, used: &BTreeSet<String>) -> Result<(), Fault> {
+    let parameters = root.get("parameters").map_or(&[][..], Node::entries);
+    let mut unused = parameters.iter();
+    let Some(unused) = unused.find(|entry| !used.contains(&entry.key)) else {
+        return Ok(());
+    };
+    let text = format!(
+        "nothing uses it; write \"${}\" in place of the value that it stands for, or leave it out",
+        unused.key
+    );
+    let fault = Fault::new(unused.key_origin.clone(), text);
+    let fault = fault.inside(Step::from(unused.key.as_str()));
+    Err(fault.inside(Step::from("parameters")))
 }
 
 fn insert(node: &mut Node, parameters: &BTreeMap<String, Node>) -> Result<(), Fault> {
@@ -154,7 +174,10 @@ fn insert(node: &mut Node, parameters: &BTreeMap<String, Node>) -> Result<(), Fa
         return Ok(());
     };
     let Some(value) = parameters.get(name) else {
-        let allowed = among(name, parameters.keys().map(String::as_str));
+        let allowed = match parameters.is_empty() {
+            true => "there are none".to_owned(),
+            false => among(name, parameters.keys().map(String::as_str)),
+        };
         let text = format!("there is no parameter `{name}` in [parameters] or [sweep]; {allowed}");
         return Err(Fault::new(node.origin.clone(), text));
     };
@@ -218,7 +241,15 @@ fn enter<'a>(node: &'a mut Node, step: &str, setting: &Setting) -> Result<&'a mu
             match index {
                 Some(index) => Ok(&mut nodes[index]),
                 None => {
-                    let allowed = among(step, names.iter().map(String::as_str));
+                    let allowed = match (nodes.len(), names.iter().any(|name| !name.is_empty())) {
+                        (0, _) => "the list is empty".to_owned(),
+                        (1, false) => "its one entry has no name, but the number 0".to_owned(),
+                        (entries, false) => format!(
+                            "its entries have no names, but the numbers 0 to {}",
+                            entries - 1
+                        ),
+                        (_, true) => among(step, names.iter().map(String::as_str)),
+                    };
                     let text = format!("`{}`: there is no `{step}`; {allowed}", setting.key);
                     Err(Fault::new(setting.key_origin.clone(), text))
                 }
