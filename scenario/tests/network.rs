@@ -373,6 +373,139 @@ fn controls_that_depend_on_marks_are_warned_of() {
 }
 
 #[test]
+fn flows_that_no_link_limits_are_warned_of() {
+    let warned = |link: &str, flow: &str| {
+        let file = parse(&format!(
+            "nodes = [{{ name = \"hosts\", count = 2 }}]
+            [[links]]
+            from = \"hosts\"
+            to = \"b\"
+            delay = \"1ms\"
+            [[links]]
+            from = \"hosts\"
+            to = \"c\"
+            delay = \"2ms\"
+            {link}
+            [[flows]]
+            name = \"f\"
+            from = \"hosts\"
+            to = \"c\"
+            {flow}"
+        ));
+        netnice_scenario::warnings(&file)
+    };
+    for (link, flow, expected) in [
+        ("", "", Some("path of `f` has a `rate`")),
+        ("", "bytes = \"5MB\"", Some("path of `f` has a `rate`")),
+        ("", "tcp = { receiver_window = \"64kB\" }", None),
+        (
+            "",
+            "application = { kind = \"cbr\", rate = \"1mbit\" }",
+            None,
+        ),
+        (
+            "",
+            "transport = \"udp\"\napplication = { kind = \"cbr\", rate = \"1mbit\" }",
+            None,
+        ),
+        ("rate = \"10mbit\"", "", None),
+        ("reverse = { rate = \"10mbit\" }", "", None),
+        ("loss = \"1%\"", "", None),
+        ("policer = { rate = \"10mbit\", burst = \"9kB\" }", "", None),
+    ] {
+        let warnings = warned(link, flow);
+        let case = format!("{link}, {flow}: {warnings:?}");
+        assert_eq!(warnings.len(), usize::from(expected.is_some()), "{case}");
+        let found = expected.is_none_or(|expected| warnings[0].contains(expected));
+        assert!(found, "{case}");
+    }
+    // One of two hosts has a shorter way, without a rate.
+    let links = "links = [
+        { from = \"hosts\", to = \"c\", delay = \"2ms\", delay_step = \"5ms\" },
+        { from = \"hosts\", to = \"d\", delay = \"2ms\" },
+        { from = \"d\", to = \"c\", delay = \"1ms\", rate = \"10mbit\" },
+    ]
+    nodes = [{ name = \"hosts\", count = 2 }]
+    flows = [{ name = \"f\", from = \"hosts\", to = \"c\" }]";
+    let warnings = netnice_scenario::warnings(&parse(links));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("1 of the 2 flows of `f`"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn random_traffic_beyond_a_rate_is_warned_of() {
+    let warned = |flow: &str, change: &str| {
+        let file = parse(&format!(
+            "nodes = [{{ name = \"servers\", count = 2 }}]
+            [[links]]
+            name = \"access\"
+            from = \"servers\"
+            to = \"b\"
+            rate = \"60mbit\"
+            [[links]]
+            name = \"line\"
+            from = \"b\"
+            to = \"c\"
+            rate = \"100mbit\"
+            {change}
+            [[flows]]
+            name = \"f\"
+            from = \"servers\"
+            to = \"c\"
+            {flow}"
+        ));
+        netnice_scenario::warnings(&file)
+    };
+    // Packets of 1448 bytes of data have 1500: 1.036 times the rate.
+    let arrivals = |rate: &str, more: &str| {
+        format!(
+            "application = {{ kind = \"arrivals\", rate = \"{rate}\", size = \"web_search\"{more} }}"
+        )
+    };
+    let two = |application: &str| format!("transport = \"udp\"\napplication = {application}");
+    let half = "mean_on = \"1s\", mean_off = \"1s\"";
+    for (flow, expected) in [
+        (arrivals("96mbit", ""), None),
+        (
+            arrivals("97mbit", ""),
+            Some("`f` offers 100.483 Mb/s on average, headers included, and `line` sends 100mbit"),
+        ),
+        // Half of it on each of the servers' links.
+        (arrivals("120mbit", ""), Some("and `line` sends 100mbit")),
+        (arrivals("120mbit", &format!(", {half}")), None),
+        (
+            two("{ kind = \"poisson\", rate = \"70mbit\" }"),
+            Some("`f` offers 140.000 Mb/s on average, headers included, and `line`"),
+        ),
+        (two("{ kind = \"poisson\", rate = \"49mbit\" }"), None),
+        (
+            two(&format!(
+                "{{ kind = \"exponential_on_off\", rate = \"99mbit\", {half} }}"
+            )),
+            None,
+        ),
+        (
+            two(&format!(
+                "{{ kind = \"pareto_on_off\", rate = \"101mbit\", {half} }}"
+            )),
+            Some("offers 101.000 Mb/s"),
+        ),
+        (two("{ kind = \"cbr\", rate = \"140mbit\" }"), None),
+    ] {
+        let warnings = warned(&flow, "");
+        let case = format!("{flow}: {warnings:?}");
+        assert_eq!(warnings.len(), usize::from(expected.is_some()), "{case}");
+        let found = expected.is_none_or(|expected| warnings[0].contains(expected));
+        assert!(found, "{case}");
+    }
+    let faster = "changes = [{ at = \"5s\", rate = \"200mbit\" }]";
+    assert_eq!(warned(&arrivals("97mbit", ""), faster), [""; 0]);
+}
+
+#[test]
 fn each_path_of_a_group_is_looked_at_for_marks() {
     let red = "{ discipline = \"red\", limit = \"50p\", min_threshold = \"5p\", max_threshold = \"15p\", ecn = \"mark\" }";
     // The first host's packets take the link `direct`; it is longer than the way over `middle` for the second's.

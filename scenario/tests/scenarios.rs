@@ -27,6 +27,15 @@ fn each_parses_and_is_called_like_its_file() {
     }
 }
 
+#[test]
+fn none_has_a_warning() {
+    for path in scenarios() {
+        let file = ScenarioFile::load(&path, &[]).unwrap();
+        let warnings = netnice_scenario::warnings(&file);
+        assert_eq!(warnings, [""; 0], "{}", path.display());
+    }
+}
+
 /// The settings in a comment: `--set KEY=VALUE`, where a value with spaces or braces is in single quotes.
 fn settings_in(comment: &str) -> Vec<(String, String)> {
     let given = comment.split("--set ").skip(1).map(|rest| {

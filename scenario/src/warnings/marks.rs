@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is allowed in a scenario, and hardly meant.
+//! Controls that depend on marks, on paths whose queues do not mark.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use netnice_congestion::registry;
 
 use crate::Layout;
 use crate::model::{CongestionControl, Scenario, Transport};
 use crate::network::{NetworkFlow, NetworkLink, NodeIndex};
-use crate::parse::ScenarioFile;
-
-/// The layouts of more points would take longer than they are worth.
-const MOST_POINTS: usize = 100;
-
-/// Warnings of a scenario that has been read, a line each: of controls that depend on marks, on paths whose queues do not mark.
-pub fn warnings(file: &ScenarioFile) -> Vec<String> {
-    let points = file.points.iter().take(MOST_POINTS);
-    let all: BTreeSet<String> = points
-        .flat_map(|point| flows_without_marks(&point.scenario))
-        .collect();
-    all.into_iter().collect()
-}
 
 fn depends_on_marks(control: &CongestionControl) -> bool {
     registry::depends_on_marks(&control.name, &control.control_parameters())
@@ -69,7 +56,8 @@ impl Group<'_> {
     }
 }
 
-fn flows_without_marks(scenario: &Scenario) -> Vec<String> {
+/// The groups of flows whose control depends on marks, by name.
+fn groups(scenario: &Scenario) -> BTreeMap<&str, Group<'_>> {
     let flows = scenario.flows.iter().filter(|flow| {
         flow.transport == Transport::Tcp && depends_on_marks(&flow.congestion_control)
     });
@@ -78,22 +66,26 @@ fn flows_without_marks(scenario: &Scenario) -> Vec<String> {
         any_marks: false,
         without_marks: None,
     };
-    let mut groups: BTreeMap<&str, Group<'_>> = flows
+    flows
         .map(|flow| (&*flow.name, group(&*flow.congestion_control.name)))
-        .collect();
-    if groups.is_empty() {
-        return Vec::new();
-    }
-    let Ok(network) = Layout::new(scenario) else {
-        return Vec::new();
-    };
+        .collect()
+}
+
+/// Returns true if a control depends on marks.
+pub(super) fn concerns(scenario: &Scenario) -> bool {
+    !groups(scenario).is_empty()
+}
+
+/// Warns of each group of flows that has a path without a queue that marks.
+pub(super) fn find(scenario: &Scenario, network: &Layout) -> Vec<String> {
+    let mut groups = groups(scenario);
     for flow in &network.flows {
         if let Some(group) = groups.get_mut(&*flow.group.name) {
-            group.add_paths(&network, flow);
+            group.add_paths(network, flow);
         }
     }
     let warnings = groups
         .iter()
-        .filter_map(|(name, group)| group.warning(&network, name));
+        .filter_map(|(name, group)| group.warning(network, name));
     warnings.collect()
 }
