@@ -2,6 +2,7 @@
 //! Numbers in text form, and tables of them.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -44,6 +45,26 @@ pub fn seconds(text: &str, range: RangeInclusive<f64>) -> Result<Duration, Strin
             range.end()
         )),
     }
+}
+
+/// Returns a parser of an option's whole number within a range.
+pub fn whole_number<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let number = number.and_then(|number: u64| T::try_from(number).ok());
+        number.ok_or_else(|| match *range.end() {
+            u64::MAX => format!("give a whole number of at least {}", range.start()),
+            most => format!("give a whole number from {} to {most}", range.start()),
+        })
+    }
+}
+
+/// Parses an option's whole number of at least 1.
+pub fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    let number = whole_number(1..=u64::MAX)(text)?;
+    NonZeroUsize::new(number).ok_or_else(|| "give a whole number of at least 1".to_owned())
 }
 
 fn scaled(mut value: f64, units: &[&str]) -> String {

@@ -142,6 +142,71 @@ fn one_value_of_a_sweep_each_is_compared() {
 }
 
 #[test]
+fn a_figure_without_a_divisor_is_a_dash() {
+    let phases = "[[phases]]\nname = \"before\"\nfrom = \"0ms\"\nto = \"500ms\"\n";
+    let flow = "start = \"600ms\"\n";
+    let figure = |name: &str, of: &str, over: &str| {
+        format!(
+            "[[figures]]\nname = \"{name}\"\nflows = [\"{of}\"]\nover = {{ flows = [\"bulk\"], {over} }}\n"
+        )
+    };
+    let figures =
+        figure("of nothing", "bulk", "phase = \"before\"") + &figure("of all", "bulk", "");
+    // Figures of flows that are left out are no rows.
+    let none = "[[flows]]\nname = \"none\"\nfrom = \"a\"\nto = \"c\"\ncount = 0\n";
+    let figures = figures + &figure("of none", "none", "");
+    let (_directory, file) = place(&format!("{SCENARIO}{flow}{none}{phases}{figures}"));
+    let table = succeeded(&run(&["sim", text(&file)]));
+    let cells = |name: &str| -> Option<Vec<String>> {
+        let row = table.lines().find_map(|line| line.strip_prefix(name));
+        Some(row?.split_whitespace().map(str::to_owned).collect())
+    };
+    assert_eq!(
+        cells("of nothing"),
+        Some(vec!["-".to_owned(); 2]),
+        "{table}"
+    );
+    assert!(
+        cells("of all").is_some_and(|cells| cells[0] == "100.0"),
+        "{table}"
+    );
+    assert_eq!(cells("of none"), None, "{table}");
+}
+
+#[test]
+fn runs_that_are_all_the_same_are_noted() {
+    let spread = "start_spread = \"100ms\"\n";
+    let (_directory, file) = place(&SCENARIO.replace(spread, ""));
+    let said = |arguments: &[&str]| {
+        let output = run(&[&["sim", text(&file)], arguments].concat());
+        succeeded(&output);
+        String::from_utf8_lossy(&output.stderr).contains("the runs of all seeds are the same")
+    };
+    assert!(said(&[]));
+    assert!(!said(&["--quiet"]));
+    assert!(!said(&["--seeds", "1"]));
+    assert!(!said(&["--set", "flows.bulk.start_spread=100ms"]));
+}
+
+#[test]
+fn options_for_numbers_say_what_is_allowed() {
+    let (_directory, file) = place(SCENARIO);
+    for (option, value, words) in [
+        ("--jobs", "0", "give a whole number of at least 1"),
+        ("--cores", "two", "give a whole number of at least 1"),
+        (
+            "--seeds",
+            "1-5",
+            "from 1 to 100000, for the seeds 1 to it; --set seeds='[3, 5]'",
+        ),
+        ("--seeds", "0", "give a whole number from 1 to 100000"),
+    ] {
+        let output = run(&["sim", text(&file), option, value]);
+        ended(&output, 2, words);
+    }
+}
+
+#[test]
 fn a_control_in_a_file_is_given_to_flows() {
     let (directory, file) = place(SCENARIO);
     let ledbat = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/ledbat.h");

@@ -17,7 +17,7 @@ use netnice_kernel::need_root;
 
 use crate::leftovers::Guard;
 use crate::signals::HeldSignals;
-use crate::text::say;
+use crate::text::{self, say};
 use progress::Progress;
 use report::{Demonstration, Run};
 use stage::{Bulk, Interrupted, Stage, Way};
@@ -50,11 +50,11 @@ Examples:
 pub struct Arguments {
     /// Seconds to measure in each of the six phases
     #[arg(long, default_value_t = 17, value_name = "SECONDS",
-          value_parser = clap::value_parser!(u64).range(2..=600))]
+          value_parser = text::whole_number::<u64>(2..=600))]
     seconds: u64,
     /// Runs of the six phases
     #[arg(long, default_value_t = 1, value_name = "NUMBER",
-          value_parser = clap::value_parser!(u32).range(1..=100))]
+          value_parser = text::whole_number::<u32>(1..=100))]
     runs: u32,
     /// All figures as JSON
     #[arg(long)]

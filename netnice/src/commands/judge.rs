@@ -79,10 +79,10 @@ pub struct Arguments {
     #[arg(long = "rival", value_name = "NAME")]
     rivals: Vec<String>,
     /// Runs of each cell, with the seeds 1 to NUMBER [default: 1 with --quick, else 3]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "NUMBER", value_parser = text::whole_number::<u64>(1..=1000))]
     seeds: Option<u64>,
     /// Runs at a time [default: one for each core; with --lab 1]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = text::at_least_one)]
     jobs: Option<NonZeroUsize>,
     /// Where runs and results are kept
     #[arg(long, value_name = "DIRECTORY", default_value = "judgement")]

@@ -67,7 +67,7 @@ pub struct Arguments {
     #[arg(long)]
     explain: bool,
     /// Runs at a time: more than one only while links are slow enough for this machine
-    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
     jobs: NonZeroUsize,
     /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and deliveries, as `netnice
     /// sim --events`; `all` for all links; can be repeated. `NAME (reverse)` is the way back. With --resume, finished runs without it,

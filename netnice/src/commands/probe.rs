@@ -23,7 +23,7 @@ use ureq::http::Uri;
 
 use crate::leftovers;
 use crate::signals::{Arrived, HeldSignals};
-use crate::text::say;
+use crate::text::{self, say};
 use crate::unprivileged::give_up_root;
 use download::{End, Findings, Limits, Probe};
 use report::Report;
@@ -73,7 +73,7 @@ Exit codes:
 pub struct Arguments {
     /// Seconds to download from each URL, counted from the first byte
     #[arg(long, default_value_t = 10, value_name = "SECONDS",
-          value_parser = clap::value_parser!(u64).range(1..=600))]
+          value_parser = text::whole_number::<u64>(1..=600))]
     seconds: u64,
     /// Most to download from each URL, as 50MB [default: what --seconds allow]
     #[arg(long, value_name = "BYTES", value_parser = amount)]

@@ -90,7 +90,7 @@ pub struct Arguments {
     #[arg(long)]
     full: bool,
     /// Runs at a time [default: one for each core]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = text::at_least_one)]
     jobs: Option<NonZeroUsize>,
     /// Directory of runs and outcomes
     #[arg(long, value_name = "DIRECTORY", default_value = "reproduction")]
@@ -100,18 +100,18 @@ pub struct Arguments {
     lab: bool,
     /// With --lab, the most runs of each point
     #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "3",
-        value_parser = clap::value_parser!(u32).range(1..=1000))]
+        value_parser = text::whole_number::<u32>(1..=1000))]
     lab_seeds: u32,
     /// With --lab, the most seconds of a run, without its warm-up
     #[arg(long, requires = "lab", value_name = "SECONDS", default_value = "60",
-        value_parser = clap::value_parser!(u32).range(1..=86400))]
+        value_parser = text::whole_number::<u32>(1..=86400))]
     lab_seconds: u32,
     /// With --lab, runs at a time: more than one only as far as this machine hands packets over in time
-    #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "1")]
+    #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
     lab_jobs: NonZeroUsize,
     /// With --lab, how often a run is made again in which this machine was late; with --resume, finished ones, too
     #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "2",
-        value_parser = clap::value_parser!(u32).range(0..=100))]
+        value_parser = text::whole_number::<u32>(0..=100))]
     lab_repeats: u32,
     /// Run nothing: verdicts and report of the outcomes that are in the directory
     #[arg(long, conflicts_with_all = ["quick", "full", "jobs", "resume", "lab"])]

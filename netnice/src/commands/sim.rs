@@ -85,11 +85,11 @@ pub struct Arguments {
     #[arg(long, exclusive = true)]
     schema: bool,
     /// Runs at a time [default: as many as there are cores, divided by --cores]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = text::at_least_one)]
     jobs: Option<NonZeroUsize>,
     /// Cores for each run, where its network can be split: parts that share no flow, or are joined only by links with a propagation delay
     /// of 1 ms or more. Figures are the same
-    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
     cores: NonZeroUsize,
     /// Write the packets of this link as a pcapng file for each run; can be repeated. `NAME (reverse)` is the way back. `all` writes those of
     /// all links to one file, all.pcapng, in the order of time, each link an interface; such a run takes one core. With --resume, finished

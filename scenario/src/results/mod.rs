@@ -22,6 +22,7 @@ mod series_file;
 mod statistics;
 mod summary;
 pub mod tables;
+mod without_chance;
 
 pub use call_model::{CallBeyondTheModel, calls_beyond_the_model};
 pub use compare::{Comparison, PointComparison, Row};
@@ -42,3 +43,4 @@ pub use run::{
 };
 pub use statistics::{Estimate, jain_index, quantile, student_t_975};
 pub use summary::{CompletionTimes, Figure, PointSummary, Subject, Summary, Unit};
+pub use without_chance::are_without_chance;

@@ -17,6 +17,7 @@ use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
 use netnice_scenario::results::{
     Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat, Summary,
+    are_without_chance,
 };
 use netnice_scenario::{ControlFiles, ScenarioFile, warnings};
 use nix::sys::signal::Signal;
@@ -34,7 +35,7 @@ pub use traces::WantedTraces;
 #[derive(Debug, Args)]
 pub struct BatchArguments {
     /// Run the seeds 1 to NUMBER instead of the file's
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "NUMBER", value_parser = seeds)]
     seeds: Option<u32>,
     /// Set a parameter, or a field by its path, such as links.bottleneck.rate=5mbit; can be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
@@ -82,6 +83,9 @@ enum SeriesArgument {
     Text,
     Parquet,
 }
+
+const NOTHING_RANDOM: &str = "the runs of all seeds are the same, since nothing in the scenario is random: one seed says as much, and ± 0 \
+                              is no certainty. `start_spread` of flows or `jitter` of links would tell them apart";
 
 /// The output of `--json`.
 #[derive(Serialize)]
@@ -233,6 +237,9 @@ impl BatchArguments {
             text::print(&report::report(file, &runs, &summary))?;
         }
         warn_of_doubts(file, &runs);
+        if !self.quiet && are_without_chance(&runs) {
+            say!("netnice: {NOTHING_RANDOM}");
+        }
         for run in distrusted(&runs) {
             let settings = run.settings.iter();
             let settings: String = settings
@@ -288,6 +295,13 @@ fn distrusted(runs: &[RunResults]) -> Vec<Distrust<'_>> {
         })
     });
     runs.collect()
+}
+
+fn seeds(text: &str) -> Result<u32, String> {
+    let number = text::whole_number(1..=100_000)(text);
+    number.map_err(|error| {
+        format!("{error}, for the seeds 1 to it; --set seeds='[3, 5]' runs these two")
+    })
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {

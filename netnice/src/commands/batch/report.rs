@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use netnice_scenario::ScenarioFile;
+use netnice_scenario::model::DerivedFigure;
 use netnice_scenario::results::{Figure, PointSummary, RunResults, Subject, Summary};
 
 use super::figures::{Words, fraction, percent, plain, rate, ratio, seconds, time};
@@ -29,7 +30,7 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
             seeds => format!(", means over {seeds} seeds with 95 % confidence intervals"),
         }
     );
-    write_figures(&mut report, summary);
+    write_figures(&mut report, file, runs, summary);
     for (title, headings, left, rows) in [
         (
             "Flows",
@@ -166,16 +167,25 @@ fn write_table(report: &mut String, table: &[Vec<String>], left: &[usize]) {
     }
 }
 
+/// Returns true if flows of the figure, and of its divisor, were there: where the divisor is zero it has no value in any run.
+fn had_flows(figure: &DerivedFigure, runs: &[RunResults]) -> bool {
+    let others = figure.over.iter().flat_map(|over| &over.flows);
+    let mut groups = figure.flows.iter().chain(others);
+    groups.all(|group| {
+        let mut runs = runs.iter();
+        runs.any(|run| run.flows.iter().any(|flow| flow.group == *group))
+    })
+}
+
 /// The figures that the scenario derives from its runs, with a column for each point of the sweep.
-fn write_figures(report: &mut String, summary: &Summary) {
-    let mut names: Vec<&str> = Vec::new();
-    for point in &summary.points {
-        for name in subjects(point, Subject::Figure) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
+fn write_figures(report: &mut String, file: &ScenarioFile, runs: &[RunResults], summary: &Summary) {
+    let points = summary.points.iter();
+    let found: HashSet<&str> = points
+        .flat_map(|point| subjects(point, Subject::Figure))
+        .collect();
+    let figures = file.scenario().figures.iter();
+    let names = figures.filter(|figure| found.contains(&*figure.name) || had_flows(figure, runs));
+    let names: Vec<&str> = names.map(|figure| &*figure.name).collect();
     if names.is_empty() {
         return;
     }
