@@ -137,7 +137,7 @@ impl Node {
             false => format!("`{given}` is no limit; the discipline is called `{name}`"),
         };
         Some(Fault::custom(format!(
-            "{what}: write {{ discipline = \"{name}\" }}, with the keys that it needs"
+            "{what}: write {{ discipline = \"{name}\" }}, with what other keys it needs"
         )))
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is allowed in a scenario, and hardly meant. A kind of warning is one file, and an entry of [`KINDS`].
+//! What is allowed in a scenario, and hardly meant. A kind of warning is one file, and an entry of `KINDS`.
 
 mod marks;
 mod no_limit;

@@ -45,7 +45,7 @@ pub(super) fn find(_: &Scenario, network: &Layout) -> Vec<String> {
                 false => format!("{without} of the {all} flows of `{name}`"),
             };
             format!(
-                "no link on the path of {flows} has a `rate`: only its window limits how much it sends, and a run takes long. \
+                "no link on the path of {flows} has a `rate`: only its window limits how much it sends, and a simulation takes long. \
                  Give a link a `rate`, or the flow a `tcp.receiver_window`"
             )
         });
