@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::results::{
-    CallBeyondTheModel, PhaseEffect, RunResults, calls_beyond_the_model, phase_effects,
+    CallBeyondTheModel, PhaseEffect, RunResults, are_without_chance, calls_beyond_the_model,
+    phase_effects,
 };
 
 use crate::text::say;
@@ -47,6 +48,16 @@ pub fn warn_of_doubts(file: &ScenarioFile, runs: &[RunResults]) {
         scenario.map_or_else(Vec::new, |scenario| phase_effects(scenario, run))
     });
     warn_of_kind(runs, calls_beyond_the_model);
+}
+
+/// Says so if the seeds of each point made the same run.
+pub fn note_equal_runs(runs: &[RunResults]) {
+    if are_without_chance(runs) {
+        say!(
+            "netnice: the runs of all seeds are the same, since nothing in the scenario is random: one seed says as much, and \
+             ± 0 is no certainty. `start_spread` of flows or `jitter` of links would tell them apart"
+        );
+    }
 }
 
 /// Warns of doubts of one kind, the greatest first.

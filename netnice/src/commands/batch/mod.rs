@@ -17,7 +17,6 @@ use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
 use netnice_scenario::results::{
     Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat, Summary,
-    are_without_chance,
 };
 use netnice_scenario::{ControlFiles, ScenarioFile, warnings};
 use nix::sys::signal::Signal;
@@ -25,7 +24,7 @@ use serde::Serialize;
 
 use crate::style;
 use crate::text::{self, say};
-use doubts::{warn_of_doubts, warn_of_some};
+use doubts::{note_equal_runs, warn_of_doubts, warn_of_some};
 use runs::Outcome;
 
 pub use runs::{Maker, warn_of_stale_runs};
@@ -83,9 +82,6 @@ enum SeriesArgument {
     Text,
     Parquet,
 }
-
-const NOTHING_RANDOM: &str = "the runs of all seeds are the same, since nothing in the scenario is random: one seed says as much, and ± 0 \
-                              is no certainty. `start_spread` of flows or `jitter` of links would tell them apart";
 
 /// The output of `--json`.
 #[derive(Serialize)]
@@ -237,8 +233,8 @@ impl BatchArguments {
             text::print(&report::report(file, &runs, &summary))?;
         }
         warn_of_doubts(file, &runs);
-        if !self.quiet && are_without_chance(&runs) {
-            say!("netnice: {NOTHING_RANDOM}");
+        if !self.quiet {
+            note_equal_runs(&runs);
         }
         for run in distrusted(&runs) {
             let settings = run.settings.iter();
