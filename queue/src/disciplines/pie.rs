@@ -341,4 +341,218 @@ mod tests {
         assert_eq!(format!("{stepwise:?}"), format!("{at_once:?}"));
         assert_eq!(at_once.burst_allowance, Duration::from_millis(150));
     }
+
+    /// Each row of the table of section 4.2 begins at its probability, for rises and falls.
+    #[test]
+    fn the_tuning_steps_at_the_bounds_of_section_4_2() {
+        for (bound, below, from) in [
+            (0.000_001, 2048.0, 512.0),
+            (0.000_01, 512.0, 128.0),
+            (0.000_1, 128.0, 32.0),
+            (0.001, 32.0, 8.0),
+            (0.01, 8.0, 2.0),
+            (0.1, 2.0, 1.0),
+        ] {
+            for (probability, divisor) in [(bound * 0.999_999, below), (bound, from)] {
+                // 0.125 * 0.000_016 = 2e-6, as much up as down.
+                for (delay, change) in [(0.015_016, 2e-6), (0.014_984, -2e-6)] {
+                    let mut controller = controller();
+                    (controller.probability, controller.old_delay) = (probability, delay);
+                    controller.compute(delay);
+                    let expected = (probability + change / divisor).max(0.0);
+                    let apart = (controller.probability - expected).abs();
+                    assert!(apart < 1e-15, "{probability}: {apart}");
+                }
+            }
+        }
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Probe {
+        ecn: bool,
+        marked: bool,
+    }
+
+    impl Packet for Probe {
+        fn length(&self) -> usize {
+            1000
+        }
+
+        fn ecn_capable(&self) -> bool {
+            self.ecn
+        }
+
+        fn mark_congestion_experienced(&mut self) {
+            self.marked = true;
+        }
+    }
+
+    const PROBE: Probe = Probe {
+        ecn: false,
+        marked: false,
+    };
+
+    /// A queue of three packets whose last delay was 100 ms, without burst allowance, with this drop probability.
+    fn standing(config: &PieConfig, seed: u64, probability: f64) -> Pie<Probe> {
+        let context = DisciplineContext {
+            rate: None,
+            delay: Duration::ZERO,
+            base_rtt: Duration::ZERO,
+            packet_size: crate::units::Bytes::new(1000),
+        };
+        let mut pie = Pie::from_config(config, &context, seed).unwrap();
+        for _ in 0..3 {
+            pie.queue.push(Time::ZERO, PROBE);
+        }
+        pie.delay = 0.1;
+        pie.controller.old_delay = 0.1;
+        pie.controller.burst_allowance = Duration::ZERO;
+        pie.controller.probability = probability;
+        pie
+    }
+
+    fn at_random() -> PieConfig {
+        PieConfig {
+            derandomize: false,
+            ..PieConfig::default()
+        }
+    }
+
+    /// Section 4.4: no packet is dropped for MAX_BURST, ten updates of 15 ms.
+    #[test]
+    fn a_burst_of_150_ms_passes() {
+        let mut pie = standing(&at_random(), 1, 1.0);
+        pie.controller.burst_allowance = Duration::from_millis(150);
+        for ms in 0..150 {
+            pie.enqueue(Time::from_millis(ms), PROBE).unwrap();
+        }
+        let dropped = pie.enqueue(Time::from_millis(150), PROBE).unwrap_err();
+        assert_eq!(dropped.cause, DropCause::EarlyDrop);
+    }
+
+    /// Section 4.4: the next burst may come after the probability was zero with both delays below half of QDELAY_REF, 7.5 ms.
+    #[test]
+    fn the_burst_allowance_returns_when_the_queue_was_short() {
+        let allowance = |probability, old_delay, delay| {
+            let mut controller = controller();
+            (controller.probability, controller.old_delay) = (probability, old_delay);
+            controller.compute(delay);
+            controller.burst_allowance
+        };
+        let (whole, none) = (Duration::from_millis(150), Duration::ZERO);
+        assert_eq!(allowance(0.0, 0.007_4, 0.007_4), whole);
+        assert_eq!(allowance(0.0, 0.007_5, 0.007_4), none);
+        // 0.125 * -0.007_5 + 1.25 * 0.000_1 is below zero, and the probability stays zero.
+        assert_eq!(allowance(0.0, 0.007_4, 0.007_5), none);
+        assert_eq!(allowance(0.5, 0.007_4, 0.007_4), none);
+    }
+
+    /// Section 4.1: none of 1000 packets is dropped while the last delay is below 7.5 ms and the probability below 0.2.
+    #[test]
+    fn a_short_delay_is_safe_from_drops_below_a_fifth() {
+        let struck = |probability, old_delay| {
+            let mut pie = standing(&at_random(), 1, probability);
+            pie.controller.old_delay = old_delay;
+            (0..1000).filter(|_| pie.strikes()).count()
+        };
+        assert_eq!(struck(0.199, 0.007_49), 0);
+        // Four standard deviations of a binomial distribution, sqrt(1000 * 0.2 * 0.8) = 12.6.
+        for (probability, old_delay) in [(0.2, 0.007_49), (0.199, 0.007_5)] {
+            let struck = struck(probability, old_delay);
+            assert!((150..=250).contains(&struck), "{struck}");
+        }
+    }
+
+    /// Section 4.1: a queue of two mean packets is safe, whatever the probability.
+    #[test]
+    fn two_packets_are_safe_from_drops() {
+        let mut pie = standing(&at_random(), 1, 1.0);
+        assert!(pie.strikes(), "three packets");
+        assert!(pie.queue.pop().is_some());
+        assert!(!pie.strikes(), "two packets");
+    }
+
+    /// Section 5.4: none before the probabilities sum up to 0.85, here with the fourth packet at 0.25 each.
+    #[test]
+    fn drops_are_spaced_by_the_sum_of_probabilities() {
+        let mut pie = standing(&PieConfig::default(), 1, 0.25);
+        let struck: Vec<usize> = (1..=40_000).filter(|_| pie.strikes()).collect();
+        let gaps = || struck.windows(2).map(|pair| pair[1] - pair[0]);
+        assert_eq!(struck.first().map(|first| *first >= 4), Some(true));
+        assert_eq!(gaps().min(), Some(4));
+        // 0.25 * 34 = 8.5.
+        assert!(gaps().max() <= Some(34));
+        // Three packets pass, and of the others each is dropped with 0.25: seven from drop to drop.
+        let mean = gaps().sum::<usize>() as f64 / gaps().count() as f64;
+        assert!((mean - 7.0).abs() < 0.2, "{mean}");
+        // Without it drops follow each other.
+        let mut random = standing(&at_random(), 1, 0.25);
+        let struck: Vec<usize> = (1..=1000).filter(|_| random.strikes()).collect();
+        assert!(struck.windows(2).any(|pair| pair[1] - pair[0] == 1));
+    }
+
+    /// Section 5.4: one at a sum of 8.5; a drop, a full queue and a probability of zero begin the sum again.
+    #[test]
+    fn a_drop_is_due_at_a_sum_of_eight_and_a_half() {
+        let struck = |before: f64| {
+            let strikes = |seed: &u64| {
+                let mut pie = standing(&PieConfig::default(), *seed, 0.01);
+                pie.accumulated = before;
+                let strikes = pie.strikes();
+                assert_eq!(pie.accumulated == 0.0, strikes);
+                strikes
+            };
+            (0..100).filter(strikes).count()
+        };
+        assert_eq!(struck(8.495), 100);
+        assert!(struck(8.485) < 10);
+        let mut pie = standing(&PieConfig::default(), 1, 0.0);
+        pie.accumulated = 8.0;
+        assert!(!pie.strikes());
+        assert_eq!(pie.accumulated, 0.0);
+        let full = PieConfig::new(QueueLimit::Packets(3));
+        let mut pie = standing(&full, 1, 0.01);
+        pie.accumulated = 8.0;
+        let dropped = pie.enqueue(Time::ZERO, PROBE).unwrap_err();
+        assert_eq!(dropped.cause, DropCause::QueueFull);
+        assert_eq!(pie.accumulated, 0.0);
+    }
+
+    /// Section 5.1: an ECN-capable packet is marked while the probability is below mark_ecnth.
+    #[test]
+    fn packets_are_marked_below_the_mark_threshold() {
+        let ecn = PieConfig {
+            ecn: true,
+            ..PieConfig::default()
+        };
+        let higher = PieConfig {
+            mark_threshold: "40%".parse().unwrap(),
+            ..ecn.clone()
+        };
+        let capable = Probe { ecn: true, ..PROBE };
+        // The packet that is due at a sum of 8.5 arrives fourth: is it marked, or dropped?
+        let marked = |config: &PieConfig, probability, packet| {
+            let mut pie = standing(config, 1, probability);
+            pie.accumulated = 8.5;
+            let taken = pie.enqueue(Time::ZERO, packet);
+            let queued: Vec<Probe> = std::iter::from_fn(|| pie.dequeue(Time::ZERO)).collect();
+            match taken {
+                Ok(()) => {
+                    assert!(queued.len() == 4 && queued[3].marked && pie.marks() == 1);
+                    true
+                }
+                Err(dropped) => {
+                    assert_eq!(dropped.cause, DropCause::EarlyDrop);
+                    assert!(queued.len() == 3 && pie.marks() == 0);
+                    false
+                }
+            }
+        };
+        assert!(marked(&ecn, 0.099_9, capable));
+        assert!(!marked(&ecn, 0.1, capable));
+        assert!(!marked(&ecn, 0.05, PROBE));
+        assert!(!marked(&PieConfig::default(), 0.05, capable));
+        assert!(marked(&higher, 0.399, capable));
+        assert!(!marked(&higher, 0.4, capable));
+    }
 }
