@@ -205,6 +205,34 @@ fn the_router_of_tcplp_ecn_marks_low_priority_above_delta_and_drops_at_overflow_
     assert_eq!(queue.marks(), 8);
 }
 
+/// The step of DCTCP with K of four packets (RFC 8257 section 3.1).
+#[test]
+fn a_step_marks_with_mark_always_and_drops_with_mark() {
+    let arrivals = |ecn: EcnMode| {
+        let config = RedConfig {
+            gentle: false,
+            ecn,
+            ..unsmoothed(red(50, 4.0, 4.0))
+        };
+        assert_eq!(config.marks(), ecn == EcnMode::MarkAlways);
+        let mut queue = red_queue(&config);
+        let mut arrive = |number: usize| {
+            let packet = Marked {
+                ecn: number != 6,
+                ..Marked::new(number)
+            };
+            queue.enqueue(Time::ZERO, packet).is_ok()
+        };
+        let taken: Vec<usize> = (0..9).filter(|&number| arrive(number)).collect();
+        (taken, queue.marks())
+    };
+    assert_eq!(
+        arrivals(EcnMode::MarkAlways),
+        (vec![0, 1, 2, 3, 4, 5, 7, 8], 4)
+    );
+    assert_eq!(arrivals(EcnMode::Mark), (vec![0, 1, 2, 3], 0));
+}
+
 #[test]
 fn the_automatic_weight_is_that_of_ns_2() {
     // C = 1000 packets/s; T = max(0.1 s, 3 * (10 ms + 1 ms)): 1 - exp(-1 / (10 * 0.1 * 1000)).

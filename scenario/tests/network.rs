@@ -345,6 +345,8 @@ fn controls_that_depend_on_marks_are_warned_of() {
             "{{ discipline = \"red\", limit = \"50p\", min_threshold = \"5p\", max_threshold = \"15p\", ecn = \"{ecn}\" }}"
         )
     };
+    // DCTCP's step: with `mark` no average lies below the maximum threshold and above the minimum.
+    let step = |ecn: &str| red(ecn).replace("\"5p\"", "\"15p\"");
     let classes = |first: &str| {
         format!("{{ discipline = \"weighted_drr\", classes = [{{ queue = {first} }}] }}")
     };
@@ -353,6 +355,8 @@ fn controls_that_depend_on_marks_are_warned_of() {
         ("dctcp", red("off"), true),
         ("prague", "{ discipline = \"pie\" }".to_owned(), true),
         ("dctcp", classes("\"50p\""), true),
+        ("dctcp", step("mark"), true),
+        ("dctcp", step("mark_always"), false),
         ("dctcp", red("mark"), false),
         ("prague", "{ discipline = \"dual_pi2\" }".to_owned(), false),
         ("dctcp", classes("{ discipline = \"fq_codel\" }"), false),
@@ -369,6 +373,9 @@ fn controls_that_depend_on_marks_are_warned_of() {
                 .iter()
                 .all(|text| text.contains("`f`") && text.contains(control))
         );
+        let remedy = queue == step("mark");
+        let names_it = |text: &String| text.contains("mark_always") == remedy;
+        assert!(warnings.iter().all(names_it), "{warnings:?}");
     }
 }
 

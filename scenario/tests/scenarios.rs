@@ -242,7 +242,7 @@ fn the_explanation_says_what_comes_unmarked_to_rio() {
     };
     let text = explained(&marker("15kB"));
     for expected in [
-        "drops IN from 30p to 50p (2%), OUT from 10p to 30p (10%); no marker tags plain: taken as IN",
+        "drops IN from 30p to 50p (2%), OUT from 10p to 30p (10%), beyond drops all; no marker tags plain: taken as IN",
         "packets tagged IN up to 1mbit with bursts of 15kB, OUT beyond\n",
     ] {
         assert!(text.contains(expected), "{text}");

@@ -115,6 +115,16 @@ impl RedConfig {
         }
     }
 
+    /// Returns true if an average exists at which packets are marked: with [`EcnMode::Mark`] none does where both thresholds are
+    /// the same.
+    pub fn marks(&self) -> bool {
+        match self.ecn {
+            EcnMode::Off => false,
+            EcnMode::Mark => self.min_threshold != self.max_threshold,
+            EcnMode::MarkAlways | EcnMode::MarkLowClass => true,
+        }
+    }
+
     /// Creates the router of TCP-LP/ECN (Kuzmanovic and Knightly 2003, section IV-A): both thresholds at `delta` (0 to
     /// 1) of the limit, low-priority packets marked above them, no packet dropped before the queue overflows.
     pub fn for_tcplp_ecn(limit: QueueLimit, delta: f64) -> RedConfig {

@@ -132,7 +132,7 @@ impl DisciplineConfig {
     /// Returns true if the discipline marks ECN-capable packets (RFC 3168), of one class at least.
     pub fn marks(&self) -> bool {
         match self {
-            DisciplineConfig::Red(config) => config.ecn != EcnMode::Off,
+            DisciplineConfig::Red(config) => config.marks(),
             DisciplineConfig::Rio(config) => config.ecn != EcnMode::Off,
             DisciplineConfig::Codel(config) => config.ecn,
             DisciplineConfig::FqCodel(config) => config.ecn,

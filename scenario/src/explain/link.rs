@@ -252,6 +252,17 @@ fn threshold_words(queue: &DisciplineConfig, passing: &[&Passer]) -> String {
         EcnMode::Off => "drops",
         _ => "marks",
     };
+    // From the maximum threshold on.
+    let beyond = |ecn: EcnMode, gentle: bool| {
+        let does = match (ecn, gentle) {
+            (EcnMode::Off | EcnMode::Mark, false) => "drops all",
+            (EcnMode::Off | EcnMode::Mark, true) => "drops more, all from twice that",
+            (EcnMode::MarkAlways, false) => "marks all",
+            (EcnMode::MarkAlways, true) => "marks more, all from twice that",
+            (EcnMode::MarkLowClass, _) => "marks all of low priority",
+        };
+        format!(", beyond {does}")
+    };
     let range = |thresholds: (Threshold, Threshold, LossFraction)| {
         let (min, max, probability) = thresholds;
         format!("from {min} to {max} ({probability})")
@@ -260,7 +271,8 @@ fn threshold_words(queue: &DisciplineConfig, passing: &[&Passer]) -> String {
         DisciplineConfig::Red(red) => {
             let does = does(red.ecn);
             let thresholds = (red.min_threshold, red.max_threshold, red.max_probability);
-            format!(", {does} {}", range(thresholds))
+            let beyond = beyond(red.ecn, red.gentle);
+            format!(", {does} {}{beyond}", range(thresholds))
         }
         DisciplineConfig::Rio(rio) => {
             let of = |kind: &RioThresholds| {
@@ -287,7 +299,8 @@ fn threshold_words(queue: &DisciplineConfig, passing: &[&Passer]) -> String {
                 None => String::new(),
                 Some(names) => format!("; no marker tags {names}: taken as {first}"),
             };
-            format!(", {} {kinds}{unmarked}", does(rio.ecn))
+            let beyond = beyond(rio.ecn, rio.gentle);
+            format!(", {} {kinds}{beyond}{unmarked}", does(rio.ecn))
         }
         _ => String::new(),
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use netnice_congestion::registry;
+use netnice_queue::{DisciplineConfig, EcnMode};
 
 use crate::Layout;
 use crate::model::{CongestionControl, Scenario, Transport};
@@ -11,6 +12,11 @@ use crate::network::{NetworkFlow, NetworkLink, NodeIndex};
 
 fn depends_on_marks(control: &CongestionControl) -> bool {
     registry::depends_on_marks(&control.name, &control.control_parameters())
+}
+
+/// RED that is to mark, and never does.
+fn has_empty_range(link: &NetworkLink) -> bool {
+    matches!(&*link.queue, DisciplineConfig::Red(red) if red.ecn != EcnMode::Off && !red.marks())
 }
 
 /// A group of flows whose control depends on marks, and their paths.
@@ -48,9 +54,19 @@ impl Group<'_> {
             false => String::new(),
             true => format!(" from `{}` to `{}`", node(from), node(to)),
         };
+        let path = network.path(from, to).unwrap_or_default();
+        let mut links = path.iter().map(|&link| &network.links[link]);
+        let remedy = match links.any(has_empty_range) {
+            true => {
+                "With `ecn = \"mark\"` `red` marks below `max_threshold` only, and nothing if `min_threshold` equals it: \
+                 `ecn = \"mark_always\"` marks all from there on"
+            }
+            false => {
+                "Give the slowest link a discipline that marks, such as `red` with `ecn = \"mark\"`"
+            }
+        };
         Some(format!(
-            "no queue on the path of `{name}`{ends} marks packets (ECN), so that {} hears of losses alone, as Reno does. Give the \
-             slowest link a discipline that marks, such as `red` with `ecn = \"mark\"`",
+            "no queue on the path of `{name}`{ends} marks packets (ECN), so that {} hears of losses alone, as Reno does. {remedy}",
             self.control
         ))
     }
