@@ -50,8 +50,12 @@ pub enum Marker {
     Diamond,
     /// A plus sign.
     Plus,
-    /// Larger, for the papers' values.
+    /// A diamond, larger, for the papers' values.
     Reported,
+    /// A square, larger, for the papers' values of a second curve.
+    ReportedSquare,
+    /// A disc, larger, for those of a third.
+    ReportedCircle,
     /// No marker.
     None,
 }
@@ -64,6 +68,13 @@ pub const MARKERS: [Marker; COLOURS.len()] = [
     Marker::Wedge,
     Marker::Diamond,
     Marker::Plus,
+];
+
+/// The markers of the papers' values.
+pub const REPORTED: [Marker; 3] = [
+    Marker::Reported,
+    Marker::ReportedSquare,
+    Marker::ReportedCircle,
 ];
 
 /// The colours as a style sheet: the class `colour-0` sets `--c` and `--dash`, and so on.

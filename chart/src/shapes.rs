@@ -160,6 +160,8 @@ pub fn marker(marker: Marker, x: f64, y: f64) -> String {
         Marker::Diamond => format!("M{x:.1} {:.1}l5 5l-5 5l-5 -5z", y - 5.0),
         Marker::Plus => format!("M{:.1} {y:.1}h10m-5 -5v10", x - 5.0),
         Marker::Reported => format!("M{x:.1} {:.1}l7 7l-7 7l-7 -7z", y - 7.0),
+        Marker::ReportedSquare => format!("M{:.1} {:.1}h11v11h-11z", x - 5.5, y - 5.5),
+        Marker::ReportedCircle => format!("M{:.1} {y:.1}a6 6 0 1 0 12 0a6 6 0 1 0 -12 0z", x - 6.0),
         Marker::None => String::new(),
     }
 }

@@ -28,6 +28,11 @@ pub struct MeasuredPoint<'a> {
 }
 
 impl<'a> Measured<'a> {
+    /// The measurements of these studies.
+    pub fn new(studies: Vec<MeasuredStudy<'a>>) -> Measured<'a> {
+        Measured { studies }
+    }
+
     /// A study of the experiment.
     ///
     /// # Panics

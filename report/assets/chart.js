@@ -15,6 +15,8 @@ const MARKERS = {
   diamond: (x, y) => `M${f(x)} ${f(y - 5)}l5 5l-5 5l-5 -5z`,
   plus: (x, y) => `M${f(x - 5)} ${f(y)}h10m-5 -5v10`,
   reported: (x, y) => `M${f(x)} ${f(y - 7)}l7 7l-7 7l-7 -7z`,
+  reported_square: (x, y) => `M${f(x - 5.5)} ${f(y - 5.5)}h11v11h-11z`,
+  reported_circle: (x, y) => `M${f(x - 6)} ${f(y)}a6 6 0 1 0 12 0a6 6 0 1 0 -12 0z`,
   none: () => "",
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How curves look: a protocol has the same colour, marker and dashes in every figure.
+//! How curves look: a protocol has the same colour, marker and dashes in every figure, and no two curves of a figure differ in colour
+//! alone.
 
 use netnice_chart::Marker;
-use netnice_chart::palette::{self, MARKERS};
+use netnice_chart::palette::{self, MARKERS, REPORTED};
 use netnice_papers::{Curve, CurveKind, Figure};
 
 /// Colours, each with its own marker and dashes.
@@ -33,6 +34,8 @@ pub struct Looks {
     pub colour: usize,
     /// Which marker.
     pub marker: Marker,
+    /// Dashes and gaps of a line without markers in pixels, where they are not those of its kind.
+    pub dashes: Option<&'static str>,
     /// Reported, the ideal or by a formula, but of one of the protocols beside it: in the colour of that.
     pub beside: bool,
 }
@@ -51,7 +54,15 @@ impl Looks {
         let beside = if self.beside { " beside" } else { "" };
         format!("{kind}{beside} colour-{}", self.colour)
     }
+
+    /// Style of its group, which is stronger than its classes.
+    pub fn style(&self) -> Option<String> {
+        self.dashes.map(|dashes| format!("--dash: {dashes}"))
+    }
 }
+
+/// Dashes of further lines without markers. The first line of a kind has those of `assets/chart.css`.
+const DASHES: [&str; 3] = ["12 3 2 3", "1.5 3", "14 4"];
 
 /// The protocol in a name: `TCP-LP` of `TCP-LP, minimum RTO of 0.2 s`.
 fn protocol(name: &str) -> &str {
@@ -68,16 +79,42 @@ fn names_it(name: &str, protocol: &str) -> bool {
     parts.any(|part| part.trim() == protocol)
 }
 
-/// The marker of a protocol's colour, or for a second curve of the same kind the next one that its protocol does not use.
-fn free_marker(
-    used: &[(&str, CurveKind, Marker)],
-    protocol: &str,
-    kind: CurveKind,
-    colour: usize,
-) -> Marker {
-    let is_free = |marker: &Marker| !used.contains(&(protocol, kind, *marker));
-    let all = MARKERS.iter().cycle().skip(colour).take(COLOURS);
-    all.copied().find(is_free).unwrap_or(MARKERS[colour])
+/// Is it drawn as a line without markers?
+fn is_line(kind: CurveKind) -> bool {
+    matches!(kind, CurveKind::Reference | CurveKind::Model)
+}
+
+/// The markers of curves in their order. Curves of one kind are filled alike, so that each has a marker of its own as long as there are
+/// any: the first of a protocol that of its colour, the others those that are left, from that on.
+fn markers(curves: &[(CurveKind, &str, usize)]) -> Vec<Marker> {
+    let mut chosen: Vec<Option<Marker>> = vec![None; curves.len()];
+    for first in [true, false] {
+        for (number, &(kind, protocol, colour)) in curves.iter().enumerate() {
+            let of_protocol =
+                |other: &&(CurveKind, &str, usize)| (other.0, other.1) == (kind, protocol);
+            let is_first = !curves[..number].iter().any(|other| of_protocol(&other));
+            if is_first != first {
+                continue;
+            }
+            let all: Vec<Marker> = match kind {
+                CurveKind::Ours | CurveKind::Variant | CurveKind::Kernel => MARKERS
+                    .iter()
+                    .copied()
+                    .cycle()
+                    .skip(colour)
+                    .take(COLOURS)
+                    .collect(),
+                CurveKind::Reported => REPORTED.to_vec(),
+                CurveKind::Reference | CurveKind::Model => vec![Marker::None],
+            };
+            let is_free = |marker: &Marker| {
+                let mut others = curves.iter().zip(&chosen);
+                !others.any(|(other, taken)| other.0 == kind && *taken == Some(*marker))
+            };
+            chosen[number] = all.iter().copied().find(is_free).or(Some(all[0]));
+        }
+    }
+    chosen.into_iter().flatten().collect()
 }
 
 /// The looks of a figure's curves.
@@ -110,29 +147,32 @@ pub fn of(figure: &Figure) -> Vec<Looks> {
             taken.push((name, free.unwrap_or(taken.len() % COLOURS)));
         }
     }
-    let mut markers: Vec<(&str, CurveKind, Marker)> = Vec::new();
-    let looks = figure.curves.iter().map(|curve| {
-        let ours = coloured(&curve);
-        let found = taken.iter().find(|(other, _)| match ours {
+    let found = |curve: &Curve| {
+        let mut all = taken.iter();
+        all.find(|(other, _)| match coloured(&curve) {
             true => *other == protocol(&curve.name),
             false => names_it(&curve.name, other),
-        });
-        let colour = found.map_or(0, |&(_, colour)| colour);
-        let marker = match curve.kind {
-            CurveKind::Ours | CurveKind::Variant | CurveKind::Kernel => {
-                let marker = free_marker(&markers, protocol(&curve.name), curve.kind, colour);
-                markers.push((protocol(&curve.name), curve.kind, marker));
-                marker
-            }
-            CurveKind::Reference | CurveKind::Model => Marker::None,
-            CurveKind::Reported => Marker::Reported,
-        };
-        Looks {
-            kind: curve.kind,
-            colour,
-            marker,
-            beside: !ours && found.is_some(),
-        }
+        })
+    };
+    let colour = |curve: &Curve| found(curve).map_or(0, |&(_, colour)| colour);
+    let curves = figure.curves.iter();
+    let kinds: Vec<(CurveKind, &str, usize)> = curves
+        .map(|curve| (curve.kind, protocol(&curve.name), colour(curve)))
+        .collect();
+    let dashes = |number: usize| {
+        let mut before = kinds[..number].iter();
+        let is_first = before.all(|other| other.0 != kinds[number].0);
+        let lines = kinds[..number].iter().filter(|other| is_line(other.0));
+        let is_further = is_line(kinds[number].0) && !is_first;
+        is_further.then(|| DASHES[(lines.count() - 1) % DASHES.len()])
+    };
+    let curves = figure.curves.iter().zip(markers(&kinds)).enumerate();
+    let looks = curves.map(|(number, (curve, marker))| Looks {
+        kind: curve.kind,
+        colour: colour(curve),
+        marker,
+        dashes: dashes(number),
+        beside: !coloured(&curve) && found(curve).is_some(),
     });
     looks.collect()
 }
@@ -140,7 +180,7 @@ pub fn of(figure: &Figure) -> Vec<Looks> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netnice_papers::{Axis, FigureKind};
+    use netnice_papers::{Axis, Effort, FigureKind, Measured, MeasuredPoint, MeasuredStudy};
 
     fn looks_of(names: &[(&str, CurveKind)]) -> Vec<Looks> {
         let curves = names.iter().map(|(name, kind)| Curve::new(name, *kind));
@@ -182,6 +222,75 @@ mod tests {
         ]);
         assert_eq!(looks[0].marker, looks[1].marker, "their lines differ");
         assert_ne!(looks[1].marker, looks[2].marker);
+    }
+
+    /// Two curves that differ in colour alone.
+    fn same_in_shape(looks: &[Looks]) -> Option<(usize, usize)> {
+        let shape = |look: &Looks| (look.kind, look.marker, look.dashes);
+        let mut pairs = (0..looks.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
+        pairs.find(|&(other, one)| shape(&looks[other]) == shape(&looks[one]))
+    }
+
+    /// Every figure of every experiment; what is drawn of runs is there without its points.
+    #[test]
+    fn no_two_curves_of_an_experiment_differ_in_colour_alone() {
+        let mut figures = 0;
+        for experiment in netnice_papers::experiments::all() {
+            let files = experiment.studies.iter().map(|study| {
+                let file = study.scenario(Effort::Quick).unwrap();
+                (study, file)
+            });
+            let files: Vec<_> = files.collect();
+            let studies = files.iter().map(|(study, file)| MeasuredStudy {
+                name: &study.name,
+                points: file
+                    .points
+                    .iter()
+                    .map(|point| MeasuredPoint {
+                        settings: &point.settings,
+                        runs: Vec::new(),
+                    })
+                    .collect(),
+            });
+            let findings = (experiment.evaluate)(&Measured::new(studies.collect()));
+            let drawn = findings.figures.into_iter();
+            for mut figure in drawn.filter(|figure| matches!(figure.kind, FigureKind::Lines)) {
+                // A lab adds its own curves.
+                let ours = figure
+                    .curves
+                    .iter()
+                    .filter(|curve| curve.kind == CurveKind::Ours);
+                let kernel: Vec<Curve> = ours
+                    .map(|curve| {
+                        Curve::new(&format!("{}, on a kernel", curve.name), CurveKind::Kernel)
+                    })
+                    .collect();
+                figure.curves.extend(kernel);
+                figures += 1;
+                let same = same_in_shape(&of(&figure));
+                let named =
+                    same.map(|(one, other)| (&figure.curves[one].name, &figure.curves[other].name));
+                assert_eq!(named, None, "{}", figure.name);
+            }
+        }
+        assert!(figures > 15, "{figures}");
+    }
+
+    #[test]
+    fn curves_of_one_kind_differ_in_more_than_colour() {
+        let looks = looks_of(&[
+            ("TCP", CurveKind::Ours),
+            ("TCP, minimum RTO of 0.2 s", CurveKind::Variant),
+            ("TCP, today's", CurveKind::Variant),
+            ("TCP-LP, today's", CurveKind::Variant),
+            ("the paper, TCP", CurveKind::Reported),
+            ("the paper, TCP-LP", CurveKind::Reported),
+            ("strict priority, TCP", CurveKind::Reference),
+            ("strict priority, TCP-LP", CurveKind::Reference),
+        ]);
+        assert_eq!(same_in_shape(&looks), None);
+        // TCP-LP's square stays TCP-LP's.
+        assert_eq!(looks[3].marker, MARKERS[1]);
     }
 
     #[test]

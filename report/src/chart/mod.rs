@@ -66,7 +66,7 @@ fn swatch(figure: &Figure, looks: &Looks) -> Markup {
     let markers = matches!(figure.kind, FigureKind::Lines);
     html! {
         svg.swatch viewBox="0 0 28 14" width="28" height="14" aria-hidden="true" {
-            g class=(looks.class()) {
+            g class=(looks.class()) style=[looks.style()] {
                 @if bars {
                     path.bar d="M8 1.5h12v11h-12z" {}
                 } @else {
@@ -93,7 +93,7 @@ fn drawn(looks: &[Looks], data: &Chart, title: &str) -> Markup {
             g.axes { (axes(data, &x, &y, &FRAME)) }
             g.curves clip-path={"url(#" (clip) ")"} {
                 @for (number, looks) in looks.iter().enumerate() {
-                    g class={"curve " (looks.class())} data-curve=(number) {
+                    g class={"curve " (looks.class())} style=[looks.style()] data-curve=(number) {
                         (drawing::curve(data, number, &x, &y))
                     }
                 }

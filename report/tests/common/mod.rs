@@ -82,6 +82,9 @@ fn lines() -> Figure {
                 [(0.05, 0.2, 0.0), (51.2, 0.8, 0.0)],
             ),
             curve("the paper, about", CurveKind::Reported, [(0.2, 0.5, 0.0)]),
+            curve("the paper, TCP", CurveKind::Reported, [(0.4, 0.5, 0.0)]),
+            curve("the paper, LP", CurveKind::Reported, [(0.8, 0.5, 0.0)]),
+            over(CurveKind::Reference, "strict priority, LP", 0.7),
         ],
     )
 }
