@@ -77,6 +77,9 @@ pub struct Curve {
     /// `(x, y)` of single runs, drawn as thin lines behind the curve.
     #[serde(skip)]
     pub seeds: Vec<Vec<(f64, f64)>>,
+    /// The least and the largest value of each point, drawn in place of intervals; empty for intervals.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<[f64; 2]>,
 }
 
 impl Curve {
@@ -88,6 +91,16 @@ impl Curve {
             look: None,
             points,
             seeds: Vec::new(),
+            ranges: Vec::new(),
+        }
+    }
+
+    /// The ends of the interval, or of the range, that is drawn at a point.
+    pub fn ends(&self, number: usize) -> Option<(f64, f64)> {
+        let point = &self.points[number];
+        match self.ranges.get(number) {
+            Some(&[least, largest]) => Some((least, largest)),
+            None => point.half.map(|half| (point.y - half, point.y + half)),
         }
     }
 }
@@ -136,16 +149,19 @@ impl Chart {
 
     /// The span of the vertical axis: all points with their intervals, and zero where that is not far.
     pub fn y_domain(&self) -> [f64; 2] {
-        let ends = self.points().flat_map(|point| {
-            let half = point.half.unwrap_or(0.0);
-            let low = point.y - half;
+        let points = self.curves.iter().flat_map(|curve| {
+            let points = curve.points.iter().enumerate();
+            points.map(|(number, point)| (point, curve.ends(number)))
+        });
+        let ends = points.flat_map(|(point, ends)| {
+            let (low, high) = ends.unwrap_or((point.y, point.y));
             // An interval may reach below what a logarithmic axis can show.
             let low = if self.y.logarithmic && low <= 0.0 {
                 point.y
             } else {
                 low
             };
-            [low, point.y + half]
+            [low, high]
         });
         self.y_around(ends)
     }
@@ -299,6 +315,7 @@ mod tests {
                     .map(|&(x, y, half)| Point { x, y, half })
                     .collect(),
                 seeds: Vec::new(),
+                ranges: Vec::new(),
             }],
         }
     }
@@ -328,6 +345,19 @@ mod tests {
         );
         let [least, largest] = logarithmic.y_domain();
         assert!(least > 0.8 && least < 1.0 && largest > 100.0);
+    }
+
+    #[test]
+    fn ranges_take_the_place_of_intervals() {
+        let mut wide = data(
+            Kind::Lines,
+            false,
+            &[(0.0, 20.0, Some(60.0)), (1.0, 40.0, None)],
+        );
+        assert_eq!(wide.y_domain(), [-46.0, 86.0]);
+        wide.curves[0].ranges = vec![[5.0, 50.0], [40.0, 40.0]];
+        // From 0 to 50, and 5 % of it above.
+        assert_eq!(wide.y_domain(), [0.0, 52.5]);
     }
 
     #[test]

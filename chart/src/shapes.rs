@@ -41,9 +41,9 @@ pub fn of(data: &Chart, number: usize, x: &Scale, y: &Scale) -> Shapes {
         }
         Kind::Lines => {
             line(&mut shapes.body, &curve.points, x, y);
-            for point in &curve.points {
+            for (number, point) in curve.points.iter().enumerate() {
                 let (across, up) = (x.place(point.x), y.place(point.y));
-                interval(&mut shapes.intervals, point, across, y);
+                interval(&mut shapes.intervals, curve.ends(number), across, y);
                 shapes.markers.push_str(&marker(curve.marker, across, up));
             }
         }
@@ -102,15 +102,15 @@ pub fn band(points: &[Point], x: &Scale, y: &Scale) -> String {
     format!("M{}Z", corners.join("L"))
 }
 
-fn interval(path: &mut String, point: &Point, across: f64, y: &Scale) {
-    let Some(half) = point.half else {
+fn interval(path: &mut String, ends: Option<(f64, f64)>, across: f64, y: &Scale) {
+    let Some((low, high)) = ends else {
         return;
     };
-    let low = match y.logarithmic && point.y - half <= 0.0 {
+    let low = match y.logarithmic && low <= 0.0 {
         true => y.domain[0],
-        false => point.y - half,
+        false => low,
     };
-    let (top, bottom) = (y.place(point.y + half), y.place(low));
+    let (top, bottom) = (y.place(high), y.place(low));
     let (left, right) = (across - 3.0, across + 3.0);
     add!(
         path,
@@ -137,7 +137,8 @@ fn bars(shapes: &mut Shapes, data: &Chart, number: usize, x: &Scale, y: &Scale) 
         true => y.from,
         false => y.place(0.0),
     };
-    for point in &data.curves[number].points {
+    let curve = &data.curves[number];
+    for (at, point) in curve.points.iter().enumerate() {
         let middle = bar_middle(data, number, point.x, x);
         // A hair of paper between neighbours.
         let (left, right) = (middle - width / 2.0 + 0.5, middle + width / 2.0 - 0.5);
@@ -146,7 +147,7 @@ fn bars(shapes: &mut Shapes, data: &Chart, number: usize, x: &Scale, y: &Scale) 
             shapes.body,
             "M{left:.1} {base:.1}V{top:.1}H{right:.1}V{base:.1}Z"
         );
-        interval(&mut shapes.intervals, point, middle, y);
+        interval(&mut shapes.intervals, curve.ends(at), middle, y);
     }
 }
 
@@ -179,12 +180,7 @@ mod tests {
             to: 0.0,
         };
         let mut path = String::new();
-        let point = Point {
-            x: 0.0,
-            y: 10.0,
-            half: Some(20.0),
-        };
-        interval(&mut path, &point, 50.0, &y);
+        interval(&mut path, Some((-10.0, 30.0)), 50.0, &y);
         assert!(path.contains("V200.0"), "{path}");
     }
 }

@@ -95,6 +95,9 @@ pub struct XY {
     /// Half of the 95 % interval of y, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_width: Option<f64>,
+    /// The least and the largest of the runs, where there is an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
 }
 
 impl Axis {
@@ -133,13 +136,28 @@ impl Curve {
                 x,
                 y: y.mean,
                 half_width: y.half_width_95,
+                range: y.half_width_95.map(|_| [y.min, y.max]),
             });
         }
     }
 
     /// Adds a number.
     pub fn add_exact(&mut self, x: f64, y: f64) {
-        let half_width = None;
-        self.points.push(XY { x, y, half_width });
+        self.points.push(XY {
+            x,
+            y,
+            half_width: None,
+            range: None,
+        });
+    }
+
+    /// Is an interval wider than its value, so that the curve is shown with the ranges of the runs, as in tables?
+    pub fn shows_ranges(&self) -> bool {
+        let mut points = self.points.iter();
+        points.any(|point| {
+            let half_width = point.half_width.unwrap_or(0.0);
+            half_width > point.y.abs()
+                && point.range.is_some_and(|[least, largest]| least < largest)
+        })
     }
 }

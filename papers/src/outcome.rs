@@ -172,6 +172,17 @@ fn with_unit(text: &str, unit: &str) -> String {
 /// `2.71 ± 0.12`, with as many digits as the value's size asks for. An interval wider than its mean says less than the
 /// smallest and the largest of the few values, so `103 (21 to 221)` stands in its place.
 pub fn written(value: &Estimate) -> String {
+    written_with(value, is_wide(value))
+}
+
+/// Is the interval wider than its mean?
+pub(crate) fn is_wide(value: &Estimate) -> bool {
+    let half_width = value.half_width_95.unwrap_or(0.0);
+    half_width > value.mean.abs() && value.min < value.max
+}
+
+/// As [`written`], with the range of the values or the interval.
+pub(crate) fn written_with(value: &Estimate, range: bool) -> String {
     let digits = match value.mean.abs() {
         99.95.. => 0,
         9.995.. => 1,
@@ -179,7 +190,7 @@ pub fn written(value: &Estimate) -> String {
         _ => 3,
     };
     match value.half_width_95 {
-        Some(half_width) if half_width > value.mean.abs() && value.min < value.max => format!(
+        Some(_) if range => format!(
             "{:.digits$} ({:.digits$} to {:.digits$})",
             value.mean, value.min, value.max
         ),

@@ -37,6 +37,9 @@ class Chart {
     this.element = element;
     this.name = element.dataset.name;
     this.data = JSON.parse(element.querySelector("script.data").textContent);
+    for (const { points, ranges = [] } of this.data.curves) {
+      ranges.forEach((range, at) => (points[at][3] = range));
+    }
     this.svg = element.querySelector("svg.drawing");
     this.axes = this.svg.querySelector("g.axes");
     this.curves = [...this.svg.querySelectorAll("g.curve")];
@@ -215,11 +218,12 @@ class Chart {
     return shapes;
   }
 
-  interval([, value, half], across) {
-    if (half === undefined) return "";
+  interval([, value, half, range], across) {
+    if (half === undefined && range === undefined) return "";
     const { y } = this;
-    const low = y.logarithmic && value - half <= 0 ? y.domain[0] : value - half;
-    const [top, bottom] = [f(y.place(value + half)), f(y.place(low))];
+    const [least, largest] = range ?? [value - half, value + half];
+    const low = y.logarithmic && least <= 0 ? y.domain[0] : least;
+    const [top, bottom] = [f(y.place(largest)), f(y.place(low))];
     const [left, right] = [f(across - 3), f(across + 3)];
     return `M${left} ${top}H${right}M${f(across)} ${top}V${bottom}M${left} ${bottom}H${right}`;
   }

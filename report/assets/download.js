@@ -37,9 +37,12 @@ function cell(value) {
 function csv(chart) {
   const { data } = chart;
   const rows = [["curve", data.x.label, data.y.label, "half of the 95 % interval"]];
+  const ranges = data.curves.some((curve) => curve.ranges);
+  if (ranges) rows[0].push("least", "largest");
   for (const curve of data.curves) {
-    for (const [x, y, half] of curve.points) {
-      rows.push([curve.name, data.kind === "bars" ? data.names[x] : x, y, half]);
+    for (const [x, y, half, range = ["", ""]] of curve.points) {
+      const row = [curve.name, data.kind === "bars" ? data.names[x] : x, y, half];
+      rows.push(ranges ? [...row, ...range] : row);
     }
   }
   return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");

@@ -57,13 +57,15 @@ function makeReadable(chart) {
   chart.element.addEventListener("drawn", hide);
 }
 
-function row(chart, number, name, [, value, half]) {
+function row(chart, number, name, [, value, half, range]) {
   const line = document.createElement("p");
   const swatch = chart.element.querySelector(`.legend [data-curve="${number}"] svg.swatch`);
   const text = document.createElement("span");
   text.textContent = name;
   const figure = document.createElement("b");
-  figure.textContent = half === undefined ? plain(value) : `${plain(value)} \u00b1 ${plain(half)}`;
+  figure.textContent = plain(value);
+  if (half !== undefined) figure.textContent += ` \u00b1 ${plain(half)}`;
+  if (range !== undefined) figure.textContent += ` (${range.map(plain).join(" to ")})`;
   line.append(swatch.cloneNode(true), text, figure);
   return line;
 }

@@ -98,8 +98,9 @@ function xDomain(data) {
 // The span of the vertical axis for these points.
 function yDomain(data, points) {
   const values = [];
-  for (const [, y, half = 0] of points) {
-    values.push(data.y.logarithmic && y - half <= 0 ? y : y - half, y + half);
+  for (const [, y, half = 0, range] of points) {
+    const [low, high] = range ?? [y - half, y + half];
+    values.push(data.y.logarithmic && low <= 0 ? y : low, high);
   }
   let [least, largest] = spanOf(values);
   if (data.y.logarithmic) return widened([least, largest], true, 0.04, 0.04);

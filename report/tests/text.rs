@@ -59,6 +59,20 @@ fn the_report_is_complete_without_scripts() {
     let lines = between(&page, "id=\"LP03-T1a-lines\"", "</figure>");
     assert!(lines[0].contains("0.4855<span class=\"interval\"> ± 0.04969"));
     assert_eq!(between(lines[0], "<tr>", "</tr>").len(), 12);
+    // An interval wider than its value makes ranges of its whole curve, in the drawing, too: no value is below zero.
+    let wide = between(&page, "-wide\"", "</figure>")[0];
+    for value in [
+        "50<span class=\"interval\"> (49 to 51)",
+        "40<span class=\"interval\"> (10 to 70)",
+    ] {
+        assert!(wide.contains(value), "{wide}");
+    }
+    assert!(wide.contains("wider than values: share.</p>"));
+    assert!(wide.contains("20<span class=\"interval\"> ± 2.484") && wide.contains("In brackets"));
+    assert!(
+        wide.contains("\"ranges\":[[49.0,51.0],[10.0,70.0]]") && !wide.contains(">-"),
+        "{wide}"
+    );
 }
 
 #[test]

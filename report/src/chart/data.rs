@@ -16,19 +16,25 @@ pub fn of(figure: &Figure, looks: &[Looks]) -> Chart {
     let fits = |value: f64, axis: &netnice_papers::Axis| {
         value.is_finite() && (value > 0.0 || !is_logarithmic(axis.scaling))
     };
-    let point = |point: &XY| Point {
+    let point = |point: &XY, interval: bool| Point {
         x: rounded(point.x),
         y: rounded(point.y),
         half: point
             .half_width
-            .filter(|half| half.is_finite())
+            .filter(|half| interval && half.is_finite())
             .map(rounded),
     };
     let time_series = matches!(figure.kind, FigureKind::TimeSeries);
     let curves = figure.curves.iter().zip(looks).map(|(curve, looks)| {
         let drawn = curve.points.iter();
         let drawn = drawn.filter(|point| fits(point.x, &figure.x) && fits(point.y, &figure.y));
-        let mut points: Vec<Point> = drawn.map(point).collect();
+        let shows_ranges = curve.shows_ranges();
+        let range = |point: &XY| point.range.unwrap_or([point.y; 2]).map(rounded);
+        let ranges = match shows_ranges {
+            true => drawn.clone().map(range).collect(),
+            false => Vec::new(),
+        };
+        let mut points: Vec<Point> = drawn.map(|xy| point(xy, !shows_ranges)).collect();
         if time_series && points.len() > 4 * STEPS {
             let (first, last) = (points[0].x, points[points.len() - 1].x);
             let step = (last - first) / STEPS as f64;
@@ -40,6 +46,7 @@ pub fn of(figure: &Figure, looks: &[Looks]) -> Chart {
             look: None,
             points,
             seeds: Vec::new(),
+            ranges,
         }
     });
     let axis = |axis: &netnice_papers::Axis| AxisData {

@@ -10,7 +10,7 @@ mod looks;
 use maud::{Markup, html};
 use netnice_chart::axes::{Frame, axes};
 use netnice_chart::{Chart, drawing, scale, shapes};
-use netnice_papers::{Figure, FigureKind};
+use netnice_papers::{Curve, Figure, FigureKind, XY};
 
 use crate::json;
 use data::label;
@@ -35,7 +35,7 @@ pub fn figure(id: &str, figure: &Figure) -> Markup {
         figure.chart id=(id) data-name=(figure.name) data-kind=(data.kind.name()) {
             figcaption {
                 h4 id=(title) { (figure.title) }
-                p { (figure.caption) }
+                p { (figure.caption) (ranges(figure).unwrap_or_default()) }
             }
             (legend(figure, &looks))
             div.plot {
@@ -45,6 +45,16 @@ pub fn figure(id: &str, figure: &Figure) -> Markup {
             script.data type="application/json" { (json::for_script(&data)) }
         }
     }
+}
+
+/// The curves whose bars are not intervals, in a sentence.
+fn ranges(figure: &Figure) -> Option<String> {
+    let curves = figure.curves.iter().filter(|curve| curve.shows_ranges());
+    let names: Vec<&str> = curves.map(|curve| curve.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join("; ");
+        format!(" Bars reach from the least to the largest run in place of 95 % intervals, which are wider than values: {names}.")
+    })
 }
 
 fn legend(figure: &Figure, looks: &[Looks]) -> Markup {
@@ -149,9 +159,7 @@ fn numbers(figure: &Figure) -> Markup {
                                     td {
                                         @if let Some(point) = found {
                                             (scale::plain(point.y))
-                                            @if let Some(half) = point.half_width {
-                                                span.interval { " ± " (scale::plain(half)) }
-                                            }
+                                            (interval(curve, point))
                                         } @else { "–" }
                                     }
                                 }
@@ -159,8 +167,26 @@ fn numbers(figure: &Figure) -> Markup {
                         }
                     }
                 }
-                p.unit { "Values: " (label(&figure.y.label, &figure.y.unit)) ". ± is half of the 95 % confidence interval." }
+                p.unit {
+                    "Values: " (label(&figure.y.label, &figure.y.unit)) ". ± is half of the 95 % confidence interval."
+                    @if figure.curves.iter().any(Curve::shows_ranges) {
+                        " In brackets are the least and the largest of the runs, for a curve of which an interval is wider than its value."
+                    }
+                }
             }
+        }
+    }
+}
+
+/// The interval of a point, or the range of its runs.
+fn interval(curve: &Curve, point: &XY) -> Markup {
+    html! {
+        @match (point.half_width, point.range) {
+            (Some(_), Some([least, largest])) if curve.shows_ranges() => {
+                span.interval { " (" (scale::plain(least)) " to " (scale::plain(largest)) ")" }
+            }
+            (Some(half), _) => span.interval { " ± " (scale::plain(half)) },
+            (None, _) => {}
         }
     }
 }

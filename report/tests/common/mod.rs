@@ -150,6 +150,21 @@ fn odd() -> Vec<Figure> {
             Axis::logarithmic("response time", "s"),
             vec![curve("web", CurveKind::Ours, points)],
         ),
+        figure(
+            "wide",
+            FigureKind::Lines,
+            Axis::linear("queue", "ms"),
+            Axis::linear("share", "%"),
+            vec![
+                // By Student's t half of the interval of the second point is 2.48 times 30.
+                curve(
+                    "share",
+                    CurveKind::Ours,
+                    [(1.0, 50.0, 1.0), (2.0, 40.0, 30.0)],
+                ),
+                curve("other", CurveKind::Ours, [(1.0, 20.0, 1.0)]),
+            ],
+        ),
         figure("empty", FigureKind::Lines, log(), log(), vec![]),
         figure(
             "nothing",

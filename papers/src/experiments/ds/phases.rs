@@ -8,7 +8,6 @@ use crate::claim::{Claim, Rule};
 use crate::experiments::search::search;
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint};
-use crate::outcome::written;
 use crate::study::Study;
 use crate::table::Table;
 
@@ -167,14 +166,12 @@ impl Row {
             &title,
             &["flow", PHASES[0], PHASES[1], PHASES[2], PHASES[3]],
         );
-        for flow in ["tcp0", "tcp1", "tcp2", "tcp3", "tcp4", "tcp5", "cbr"] {
-            let cells = [0, 1, 2, 3].map(|phase| {
-                throughput_mbps(point, flow, phase).map_or("-".to_owned(), |value| written(&value))
-            });
-            table
-                .rows
-                .push([&[flow.to_uppercase()], &cells[..]].concat());
-        }
+        let flows = ["tcp0", "tcp1", "tcp2", "tcp3", "tcp4", "tcp5", "cbr"];
+        let row = |flow: &str| {
+            let rates = [0, 1, 2, 3].map(|phase| throughput_mbps(point, flow, phase));
+            (flow.to_uppercase(), rates.to_vec())
+        };
+        table.fill(flows.map(row).to_vec());
         table
     }
 

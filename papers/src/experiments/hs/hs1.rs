@@ -7,7 +7,6 @@ use crate::experiment::{Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::Measured;
-use crate::outcome::written;
 use crate::study::Study;
 use crate::table::Table;
 
@@ -105,6 +104,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             "HighSpeed TCP beside it",
         ],
     );
+    let mut rows = Vec::new();
     let mut curves = [
         Curve::new("HSTCP-LP", CurveKind::Ours),
         Curve::new("HighSpeed TCP in its place", CurveKind::Variant),
@@ -118,13 +118,13 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             (equal, "bulk"),
             (equal, "other"),
         ];
-        let words = cells
-            .map(|(point, flow)| mbps(point, flow).map_or("-".to_owned(), |rate| written(&rate)));
-        table.rows.push([&[queue.to_owned()], &words[..]].concat());
+        let rates = cells.map(|(point, flow)| mbps(point, flow));
+        rows.push((queue.to_owned(), rates.to_vec()));
         let milliseconds = queue.trim_end_matches("ms").parse().unwrap_or(f64::NAN);
         curves[0].add(milliseconds, share("hs_beside_hstcplp", queue));
         curves[1].add(milliseconds, share("hs_beside_highspeed", queue));
     }
+    table.fill(rows);
     findings.tables.push(table);
     findings.figures.push(Figure {
         name: "hs-1".to_owned(),

@@ -6,7 +6,6 @@ use crate::claim::{Claim, Rule};
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
-use crate::outcome::written;
 use crate::study::Study;
 use crate::table::Table;
 
@@ -78,6 +77,7 @@ pub(crate) fn experiment() -> Experiment {
 fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut findings = Findings::default();
     let mut table = Table::new("Mb/s", &["", "HSTCP-LP", "HighSpeed TCP"]);
+    let mut rows = Vec::new();
     for cross in Cross::ALL {
         let [low, other] = CONTROLS.map(|control| measured.point(&bulk(control, cross).name));
         let ratio = part_of(low, other);
@@ -85,12 +85,10 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             Cross::Reverse => findings.value_or_reason(cross.name(), ratio, own_bursts(low)),
             _ => findings.value(cross.name(), ratio),
         }
-        let words = [low, other]
-            .map(|point| mbps(point, "bulk").map_or("-".to_owned(), |rate| written(&rate)));
-        table
-            .rows
-            .push([&[cross.title().to_owned()], &words[..]].concat());
+        let rates = [low, other].map(|point| mbps(point, "bulk"));
+        rows.push((cross.title().to_owned(), rates.to_vec()));
     }
+    table.fill(rows);
     findings.tables.push(table);
     findings.tables.push(other_queues(measured));
     findings.notes.push(
@@ -125,11 +123,12 @@ fn other_queues(measured: &Measured<'_>) -> Table {
     let long = ["way there: 1 s"]
         .into_iter()
         .zip(there[0].iter().zip(there[1]));
+    let mut filled = Vec::new();
     for (words, (low, other)) in rows.chain(long) {
         let ratio = part_of(low, other);
-        let cells = [mbps(low, "bulk"), mbps(other, "bulk"), ratio];
-        let cells = cells.map(|cell| cell.map_or("-".to_owned(), |cell| written(&cell)));
-        table.rows.push([&[words.to_owned()], &cells[..]].concat());
+        let cells = vec![mbps(low, "bulk"), mbps(other, "bulk"), ratio];
+        filled.push((words.to_owned(), cells));
     }
+    table.fill(filled);
     table
 }

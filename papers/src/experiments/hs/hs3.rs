@@ -6,7 +6,6 @@ use crate::claim::{Claim, Rule};
 use crate::experiment::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
-use crate::outcome::written;
 use crate::table::Table;
 
 const PLACE: &str = "slide: HSTCP-LP, a congestion control protocol";
@@ -36,6 +35,7 @@ pub(crate) fn experiment() -> Experiment {
 fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut findings = Findings::default();
     let mut table = Table::new("Mb/s of 450", &["", "TCP-LP", "HSTCP-LP"]);
+    let mut rows = Vec::new();
     for cross in Cross::ALL {
         let [low, high] =
             ["tcplp", "hstcplp"].map(|control| measured.point(&bulk(control, cross).name));
@@ -44,12 +44,10 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             Cross::Reverse => findings.value_or_reason(cross.name(), ratio, own_bursts(high)),
             _ => findings.value(cross.name(), ratio),
         }
-        let words = [low, high]
-            .map(|point| mbps(point, "bulk").map_or("-".to_owned(), |rate| written(&rate)));
-        table
-            .rows
-            .push([&[cross.title().to_owned()], &words[..]].concat());
+        let rates = [low, high].map(|point| mbps(point, "bulk"));
+        rows.push((cross.title().to_owned(), rates.to_vec()));
     }
+    table.fill(rows);
     findings.tables.push(table);
     findings
 }

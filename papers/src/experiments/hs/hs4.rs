@@ -7,7 +7,6 @@ use crate::effort::Scale;
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
-use crate::outcome::written;
 use crate::study::Study;
 use crate::table::Table;
 
@@ -87,13 +86,14 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         &["", "by one-way delays", "by round-trip times"],
     );
     let mut points = Vec::new();
+    let mut rows = Vec::new();
     for (title, study) in [("450 Mb/s", slow), ("2.5 Gb/s", fast())] {
         let pair = [study.clone(), by_round_trip(study)].map(|study| measured.point(&study.name));
-        let words =
-            pair.map(|point| mbps(point, "bulk").map_or("-".to_owned(), |rate| written(&rate)));
-        table.rows.push([&[title.to_owned()], &words[..]].concat());
+        let rates = pair.map(|point| mbps(point, "bulk"));
+        rows.push((title.to_owned(), rates.to_vec()));
         points.push(pair);
     }
+    table.fill(rows);
     findings.tables.push(table);
     let [one_way, round_trip] = points[0];
     findings.value("part", part_of(round_trip, one_way));

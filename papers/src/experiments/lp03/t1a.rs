@@ -8,7 +8,6 @@ use crate::experiment::{Choice, Experiment, Paper};
 use crate::experiments::search;
 use crate::findings::Findings;
 use crate::measured::Measured;
-use crate::outcome::written;
 use crate::study::{Study, scenario};
 use crate::table::Table;
 
@@ -96,6 +95,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     let alone = measured.point("lp03_t1a_alone");
     let beside = measured.point("lp03_t1a_tcplp");
     let mut table = Table::new("Per cent of the link", &["", "TCP", "beside it"]);
+    let mut rows = Vec::new();
     for (title, name) in [
         ("one TCP", "alone"),
         ("two TCP", "two_tcp"),
@@ -107,9 +107,9 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     ] {
         let study = format!("lp03_t1a_{name}");
         let shares = ["tcp", "low"].map(|flow| share(&study, flow));
-        let cells = shares.map(|share| share.map_or("-".to_owned(), |share| written(&share)));
-        table.rows.push([&[title.to_owned()], &cells[..]].concat());
+        rows.push((title.to_owned(), shares.to_vec()));
     }
+    table.fill(rows);
     findings.tables.push(table);
     let (search, nearest) = search::shares(measured.study("lp03_t1a_search"), "low", LINK, 2.7);
     findings.tables.push(search);

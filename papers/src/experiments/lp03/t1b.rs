@@ -8,7 +8,6 @@ use crate::experiment::{Choice, Experiment, Paper};
 use crate::experiments::search::{self, Target};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredStudy, share_of_link};
-use crate::outcome::written;
 use crate::study::{Study, scenario};
 use crate::table::Table;
 
@@ -127,6 +126,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         "Per cent of the link",
         &["", "TCP", "beside it", "reverse flows"],
     );
+    let mut rows = Vec::new();
     for (title, name) in [
         ("TCP", "alone"),
         ("TCP and TCP-LP", "tcplp"),
@@ -140,14 +140,14 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             let rate = crate::measured::queue(run, LINK)?.rate_bps as f64;
             Some(100.0 * crate::measured::throughput(run, "reverse")? / rate)
         });
-        let shares = [
+        let shares = vec![
             point.share_of_link("tcp", LINK),
             point.share_of_link("low", LINK),
             reverse,
         ];
-        let cells = shares.map(|share| share.map_or("-".to_owned(), |share| written(&share)));
-        table.rows.push([&[title.to_owned()], &cells[..]].concat());
+        rows.push((title.to_owned(), shares));
     }
+    table.fill(rows);
     findings.tables.push(table);
     let searched = measured.study("lp03_t1b_search");
     let searched_alone = measured.study("lp03_t1b_search_alone");

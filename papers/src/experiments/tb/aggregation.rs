@@ -9,7 +9,6 @@ use crate::experiment::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::Measured;
-use crate::outcome::written;
 use crate::study::Study;
 use crate::table::Table;
 
@@ -130,15 +129,17 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         .iter()
         .map(|&(_, name, kind)| Curve::new(name, kind))
         .collect();
+    let mut rows = Vec::new();
     for (number, flows) in FLOWS.iter().enumerate() {
-        let mut row = vec![(*flows).to_owned()];
+        let mut row = Vec::new();
         for ((study, _, _), curve) in VARIANTS.iter().zip(&mut curves) {
             let value = kept(measured, study, number);
             curve.add(flows.parse().unwrap_or(f64::NAN), value);
-            row.push(value.map_or("-".to_owned(), |value| written(&value)));
+            row.push(value);
         }
-        table.rows.push(row);
+        rows.push(((*flows).to_owned(), row));
     }
+    table.fill(rows);
     findings.tables.push(table);
     findings.figures.push(Figure {
         name: "tb-a".to_owned(),

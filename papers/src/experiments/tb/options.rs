@@ -6,7 +6,6 @@ use crate::claim::{Claim, Rule};
 use crate::experiment::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
-use crate::outcome::written;
 use crate::study::Study;
 use crate::table::Table;
 
@@ -66,16 +65,15 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     });
     findings.value("round_trip", part);
     let mut table = Table::new("TCP-LP against reverse traffic", &["", "Mb/s of 10"]);
+    let mut rows = Vec::new();
     for (title, point) in [
         ("by one-way delays", one_way),
         ("by round-trip times", round_trip),
     ] {
         let rate = point.estimate(|run| Some(mbps(run, "low")));
-        table.rows.push(vec![
-            title.to_owned(),
-            rate.map_or("-".to_owned(), |rate| written(&rate)),
-        ]);
+        rows.push((title.to_owned(), vec![rate]));
     }
+    table.fill(rows);
     findings.tables.push(table);
     findings
 }

@@ -8,7 +8,6 @@ use crate::effort::Scale;
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::{Measured, throughput};
-use crate::outcome::written;
 use crate::study::{Study, scenario};
 use crate::table::Table;
 
@@ -110,17 +109,16 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             "TCP-LP, Mb/s",
         ],
     );
+    let mut rows = Vec::new();
     for (number, idle) in points("idle").iter().enumerate() {
         let used = idle
             .estimate(|run| Some(100.0 * crate::measured::queue(run, "bottleneck")?.utilisation));
         let rate =
             |name: &str| points(name)[number].estimate(|run| Some(throughput(run, "bulk")? / 1e6));
-        let cells = [used, rate("tcp"), rate("tcplp")];
-        let words = cells.map(|value| value.map_or("-".to_owned(), |value| written(&value)));
-        table
-            .rows
-            .push([&[idle.setting("sessions").to_owned()], &words[..]].concat());
+        let cells = vec![used, rate("tcp"), rate("tcplp")];
+        rows.push((idle.setting("sessions").to_owned(), cells));
     }
+    table.fill(rows);
     findings.tables.push(table);
     findings
 }
