@@ -360,7 +360,9 @@ fn of_seeds(summary: &Summary) -> String {
 fn axis_of(quantity: &str, unit: &str, largest: f64) -> (String, f64) {
     let words = quantity.replace('_', " ");
     match (unit, quantity) {
-        ("bit/s", _) => (format!("{words} (Mb/s)"), 1e-6),
+        ("bit/s", _) if largest < 1e6 => (format!("{words} (kb/s)"), 1e-3),
+        ("bit/s", _) if largest < 1e10 => (format!("{words} (Mb/s)"), 1e-6),
+        ("bit/s", _) => (format!("{words} (Gb/s)"), 1e-9),
         ("s", _) if largest < 1.0 => (format!("{words} (ms)"), 1e3),
         ("s", _) => (format!("{words} (s)"), 1.0),
         (_, "loss" | "ratio") => (format!("{words} (%)"), 100.0),
@@ -751,6 +753,17 @@ mod tests {
         let (manifest, summary) = (manifest(axes), Summary::of(runs));
         let sweep = Sweep::new(&manifest, &summary);
         time_series(&sweep, runs, quantity, quantity, 1.0)
+    }
+
+    #[test]
+    fn an_axis_has_the_unit_of_its_largest_value() {
+        let label = |quantity, unit, largest| axis_of(quantity, unit, largest).0;
+        assert_eq!(label("goodput", "bit/s", 2_935.0), "goodput (kb/s)");
+        assert_eq!(label("bit_rate", "bit/s", 9.5e6), "bit rate (Mb/s)");
+        assert_eq!(label("goodput", "bit/s", 4e10), "goodput (Gb/s)");
+        assert_eq!(label("page_time", "s", 0.9), "page time (ms)");
+        assert_eq!(label("stall_time", "s", 3.0), "stall time (s)");
+        assert_eq!(label("mos", "", 4.4), "mean opinion score");
     }
 
     /// The plot of two entries of flows, of 1 and 3 Mb/s at each point of a sweep.
