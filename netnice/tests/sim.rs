@@ -197,7 +197,7 @@ fn options_for_numbers_say_what_is_allowed() {
         (
             "--seeds",
             "1-5",
-            "from 1 to 100000, for the seeds 1 to it; --set seeds='[3, 5]'",
+            "from 1 to 100000; the seeds are 1 to this number, and --set seeds='[3, 5]'",
         ),
         ("--seeds", "0", "give a whole number from 1 to 100000"),
     ] {
@@ -284,7 +284,7 @@ fn fewer_threads_than_jobs_silently_make_the_same_runs() {
 }
 
 #[test]
-fn completion_times_and_percentiles_of_few_are_told_as_they_are() {
+fn completion_times_are_shown_and_percentiles_of_few_are_not() {
     let (_directory, file) = place(
         "name = \"n\"\nduration = \"20s\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8mbit\"\n
 [[flows]]\nname = \"file\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"1MB\"\ncongestion_control = \"reno\"

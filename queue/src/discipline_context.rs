@@ -95,7 +95,9 @@ pub enum DisciplineError {
     #[error("the packet size is zero; give one of at least 1B")]
     NoPacketSize,
     /// The minimum threshold is above the maximum threshold.
-    #[error("min_threshold ({min}) is above max_threshold ({max}), counted alike; it must not be")]
+    #[error(
+        "min_threshold ({min}) is above max_threshold ({max}), in the same unit; give a lower one"
+    )]
     Thresholds {
         /// The minimum threshold, in the unit counted.
         min: f64,
@@ -104,8 +106,8 @@ pub enum DisciplineError {
     },
     /// The queue cannot reach the threshold.
     #[error(
-        "{}{field} ({value}) is above the limit ({limit}), counted alike, so that the average never reaches it; it must not be, \
-         and 100% is the limit itself",
+        "{}{field} ({value}) is above the limit ({limit}), in the same unit, so that the average never reaches it; give at most \
+         100%, which is the limit itself",
         Inside(.kind)
     )]
     BeyondLimit {

@@ -2,7 +2,7 @@
 //! The name that was probably meant.
 
 /// Words that other simulators, RFCs and earlier versions have for a key or value of a scenario. One holds where its second is allowed.
-const CALLED_HERE: [(&str, &str); 49] = [
+const CALLED_HERE: [(&str, &str); 48] = [
     // Links.
     ("bandwidth", "rate"),
     ("capacity", "rate"),
@@ -19,7 +19,6 @@ const CALLED_HERE: [(&str, &str); 49] = [
     // The loss model of Gilbert and Elliott, as netem has it.
     ("p", "to_bad"),
     ("r", "to_good"),
-    ("burst_length", "to_good"),
     ("gilbert", "gilbert_elliott"),
     // Meters, RFC 2697 and RFC 2698.
     ("cir", "rate"),

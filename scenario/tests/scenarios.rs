@@ -242,7 +242,7 @@ fn the_explanation_says_what_comes_unmarked_to_rio() {
     };
     let text = explained(&marker("15kB"));
     for expected in [
-        "drops IN from 30p to 50p (2%), OUT from 10p to 30p (10%), beyond drops all; no marker tags plain: taken as IN",
+        "drops IN from 30p to 50p (2%), OUT from 10p to 30p (10%), above max_threshold drops all; no marker tags plain: taken as IN",
         "packets tagged IN up to 1mbit with bursts of 15kB, OUT beyond\n",
     ] {
         assert!(text.contains(expected), "{text}");
@@ -330,23 +330,64 @@ fn the_documentation_lists_the_parameters_of_the_table() {
     assert_eq!(documented.len(), expected.len());
 }
 
+/// Loss by a model and plain, and whether there is jitter, of each way of a link with these settings.
+fn impairments(link: &str, defaults: &str) -> Vec<(bool, f64, bool)> {
+    let text = format!(
+        "name = \"n\"\nduration = \"1s\"\n{defaults}[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\n{link}\n\
+         [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ncongestion_control = \"reno\"\n"
+    );
+    let file = ScenarioFile::parse("n.toml", &text, &[], None);
+    let file = file.unwrap_or_else(|error| panic!("{error}"));
+    let layout = Layout::new(file.scenario()).unwrap();
+    let links = layout.links.iter().map(|link| {
+        let jitter = link
+            .jitter
+            .is_some_and(|jitter| !jitter.size.get().is_zero());
+        (
+            link.conditions.loss_model.is_some(),
+            link.loss.as_f64(),
+            jitter,
+        )
+    });
+    links.collect()
+}
+
 #[test]
 fn none_of_a_way_back_is_none_that_way() {
-    let text = "name = \"n\"\nduration = \"1s\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\njitter = \"1ms\"\n\
-                loss_model = { kind = \"periodic\", every = 10 }\nreverse = { loss_model = \"none\", jitter = \"none\" }\n\
-                [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ncongestion_control = \"reno\"\n";
-    let file =
-        ScenarioFile::parse("n.toml", text, &[], None).unwrap_or_else(|error| panic!("{error}"));
-    let layout = Layout::new(file.scenario()).unwrap();
-    let conditions: Vec<_> = layout
-        .links
-        .iter()
-        .map(|link| {
-            let jitter = link
-                .jitter
-                .is_some_and(|jitter| !jitter.size.get().is_zero());
-            (link.conditions.loss_model.is_some(), jitter)
-        })
-        .collect();
-    assert_eq!(conditions, [(true, true), (false, false)]);
+    const MODEL: &str = "loss_model = { kind = \"periodic\", every = 10 }";
+    let none = "reverse = { loss_model = \"none\", jitter = \"none\" }";
+    assert_eq!(
+        impairments(&format!("jitter = \"1ms\"\n{MODEL}\n{none}"), ""),
+        [(true, 0.0, true), (false, 0.0, false)]
+    );
+    // A loss of its own stays, and so does a plain one of both ways.
+    let own = "reverse = { loss_model = \"none\", loss = \"1%\" }";
+    assert_eq!(
+        impairments(&format!("{MODEL}\n{own}"), ""),
+        [(true, 0.0, false), (false, 0.01, false)]
+    );
+    let defaults = "[defaults.links]\nreverse = { loss_model = \"none\" }\n";
+    assert_eq!(
+        impairments("loss = \"10%\"", defaults),
+        [(false, 0.1, false), (false, 0.1, false)]
+    );
+    assert_eq!(
+        impairments(&format!("{MODEL}\nreverse = {{ loss = \"1%\" }}"), defaults),
+        [(true, 0.0, false), (false, 0.01, false)]
+    );
+}
+
+#[test]
+fn a_link_without_a_rate_queues_in_outages() {
+    let link = |more: &str| {
+        let text = format!(
+            "name = \"n\"\nduration = \"9s\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nqueue = \"50p\"\n{more}\n\
+             [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+             application = {{ kind = \"cbr\", rate = \"1mbit\" }}\n"
+        );
+        ScenarioFile::parse("n.toml", &text, &[], None).map(|_| ())
+    };
+    assert!(link("outages = [{ at = \"1s\", duration = \"1s\" }]").is_ok());
+    let error = link("").unwrap_err().to_string();
+    assert!(error.contains("no packet ever waits"), "{error}");
 }

@@ -614,6 +614,7 @@ fn losses_by_chance_or_outages_are_no_phase_effect() {
         "loss = \"0.5%\"",
         "loss_model = { kind = \"gilbert_elliott\", to_bad = \"0.5%\", to_good = \"20%\" }",
         "outages = [{ at = \"5s\", duration = \"3s\", every = \"5s\" }]",
+        "changes = [{ at = \"1s\", loss = \"1%\" }]",
     ] {
         let scenario = scenario(&dumbbell("rate = \"10mbit\"", conditions));
         let results = run(&scenario, 1, || true).unwrap().unwrap();

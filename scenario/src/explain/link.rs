@@ -256,12 +256,12 @@ fn threshold_words(queue: &DisciplineConfig, passing: &[&Passer]) -> String {
     let beyond = |ecn: EcnMode, gentle: bool| {
         let does = match (ecn, gentle) {
             (EcnMode::Off | EcnMode::Mark, false) => "drops all",
-            (EcnMode::Off | EcnMode::Mark, true) => "drops more, all from twice that",
+            (EcnMode::Off | EcnMode::Mark, true) => "drops more, all from twice max_threshold on",
             (EcnMode::MarkAlways, false) => "marks all",
-            (EcnMode::MarkAlways, true) => "marks more, all from twice that",
+            (EcnMode::MarkAlways, true) => "marks more, all from twice max_threshold on",
             (EcnMode::MarkLowClass, _) => "marks all of low priority",
         };
-        format!(", beyond {does}")
+        format!(", above max_threshold {does}")
     };
     let range = |thresholds: (Threshold, Threshold, LossFraction)| {
         let (min, max, probability) = thresholds;

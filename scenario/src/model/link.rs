@@ -82,6 +82,11 @@ impl Link {
         self.name.clone().unwrap_or_else(ends)
     }
 
+    /// Returns true if packets may wait for the link: those that come faster than it sends, or in an outage.
+    pub(crate) fn queues(&self) -> bool {
+        self.rate.is_some() || self.trace.is_some() || !self.outages.is_empty()
+    }
+
     /// The settings from `to` to `from`. A rate in `reverse` takes the place of a trace, a loss that of a loss model, and
     /// the other way round.
     pub(crate) fn reversed(&self) -> Link {

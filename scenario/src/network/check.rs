@@ -156,7 +156,7 @@ fn check_node(node: &Node, place: &Place, findings: &mut Findings) {
     );
 }
 
-const NEVER_QUEUES: &str = "has no effect: without a `rate` (or `trace`) no packet ever waits; give the link a `rate`, or leave `queue` out";
+const NEVER_QUEUES: &str = "has no effect: without a `rate`, `trace` or `outages` no packet ever waits; give the link a `rate`, or leave `queue` out";
 
 fn check_link(scenario: &Scenario, link: &Link, place: &Place, findings: &mut Findings) {
     if let Some(name) = &link.name {
@@ -173,16 +173,15 @@ fn check_link(scenario: &Scenario, link: &Link, place: &Place, findings: &mut Fi
     if findings.problems.len() > before {
         return;
     }
-    let queues = |link: &Link| link.rate.is_some() || link.trace.is_some();
     // A queue is that of both ways, unless the way back has its own. The default has not been asked for.
     let asked_for = link.queue != default_queue();
     findings.require(
-        !asked_for || queues(link) || queues(&back),
+        !asked_for || link.queues() || back.queues(),
         &place.at("queue"),
         NEVER_QUEUES,
     );
     findings.require(
-        link.reverse.queue.is_none() || queues(&back),
+        link.reverse.queue.is_none() || back.queues(),
         &place.at("reverse").at("queue"),
         NEVER_QUEUES,
     );

@@ -77,6 +77,15 @@ impl NetworkLink {
         Ok(setup)
     }
 
+    /// Returns true if the link loses packets before its queue, at random or by a model, at some time.
+    pub(crate) fn loses(&self) -> bool {
+        let is_lossy = |loss: LossFraction| loss != LossFraction::NONE;
+        let mut changes = self.conditions.changes.iter();
+        is_lossy(self.loss)
+            || self.conditions.loss_model.is_some()
+            || changes.any(|change| change.loss.is_some_and(is_lossy))
+    }
+
     /// The link's random streams in the run with `seed`.
     pub fn streams(&self, seed: u64) -> LinkStreams<'_> {
         LinkStreams::new(seed, &self.name)

@@ -51,7 +51,13 @@ pub(super) fn apply(root: &mut Node) -> Result<(), Fault> {
                     !(fields.contains(&entry.key.as_str()) && is_none(&entry.node))
                 });
             }
+            let has_model = node.get("loss_model").is_some();
             if let Some(Value::Table(entries)) = node.get_mut("reverse").map(|it| &mut it.value) {
+                // A loss of its own, or a plain one of both ways, is there without a model.
+                let has_loss = entries.iter().any(|entry| entry.key == "loss");
+                if has_loss || !has_model {
+                    entries.retain(|entry| entry.key != "loss_model" || !is_none(&entry.node));
+                }
                 entries.iter_mut().for_each(replace_none);
             }
         }
@@ -102,7 +108,7 @@ fn put_in(root: &mut Node) -> Result<(), Fault> {
         };
         for node in nodes {
             let udp = node.get("transport").and_then(Node::text) == Some("udp");
-            let [there, back] = rates(node, &entry.node);
+            let [there, back] = queues(node, &entry.node);
             let defaults = entry.node.entries().iter();
             let defaults = defaults.filter(|entry| match entry.key.as_str() {
                 "queue" => there || back,
@@ -118,14 +124,16 @@ fn put_in(root: &mut Node) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a link with these defaults has a rate, so that packets may queue: there, and back.
-fn rates(link: &Node, defaults: &Node) -> [bool; 2] {
+/// Whether packets may wait for a link with these defaults: there, and back.
+fn queues(link: &Node, defaults: &Node) -> [bool; 2] {
     let of = |link: Option<&Node>, defaults: Option<&Node>| {
-        ["rate", "trace"].iter().any(|key| {
+        ["rate", "trace", "outages"].iter().any(|key| {
             let get = |table: Option<&Node>| table.and_then(|table| table.get(key)).cloned();
+            let is_empty =
+                |given: &Node| matches!(&given.value, Value::List(all) if all.is_empty());
             get(link)
                 .or(get(defaults))
-                .is_some_and(|given| !is_none(&given))
+                .is_some_and(|given| !is_none(&given) && !is_empty(&given))
         })
     };
     let there = of(Some(link), Some(defaults));

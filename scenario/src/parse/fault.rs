@@ -92,7 +92,7 @@ impl de::Error for Fault {
                 format!(", such as [\"{}\"]", text.escape_debug())
             }
             Unexpected::Map if expected == A_LIST => {
-                " of tables: write [{ ... }], or [[...]] above it".to_owned()
+                "; a list of tables is [{ ... }, ...]".to_owned()
             }
             Unexpected::Seq if expected != A_TABLE => SWEEPS.to_owned(),
             _ => String::new(),
@@ -108,7 +108,7 @@ impl de::Error for Fault {
         let given = given(unexpected);
         // What is allowed from 0 on or from 1 on is checked with the values, and both are of the same type.
         Fault::unplaced(match (unexpected, largest(&expected)) {
-            (Unexpected::Signed(..0), Some(_)) => format!("{given} is negative, but must not be"),
+            (Unexpected::Signed(..0), Some(_)) => format!("{given} must not be negative"),
             (_, Some(largest)) => format!("{given} is too large; at most {largest} is allowed"),
             (_, None) => format!("{given} is not allowed; allowed is {}", in_words(&expected)),
         })

@@ -243,7 +243,7 @@ fn enter<'a>(node: &'a mut Node, step: &str, setting: &Setting) -> Result<&'a mu
                 None => {
                     let allowed = match (nodes.len(), names.iter().any(|name| !name.is_empty())) {
                         (0, _) => "the list is empty".to_owned(),
-                        (1, false) => "its one entry has no name, but the number 0".to_owned(),
+                        (1, false) => "its only entry has no name; its number is 0".to_owned(),
                         (entries, false) => format!(
                             "its entries have no names, but the numbers 0 to {}",
                             entries - 1

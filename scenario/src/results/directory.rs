@@ -145,7 +145,7 @@ impl Manifest {
             let had = settings(self);
             return Some(match () {
                 () if had == settings(wanted) => {
-                    "another text of the scenario, which is in its scenario.toml".to_owned()
+                    "another text of the scenario, or of a file that it names".to_owned()
                 }
                 () if had.is_empty() => "a scenario without these settings".to_owned(),
                 () => format!("other settings ({})", had.join(", ")),

@@ -142,8 +142,7 @@ fn has_chance(link: &NetworkLink, packet_time: Duration) -> bool {
     let conditions = &link.conditions;
     let jitter = link.jitter.map(|jitter| jitter.size.get());
     jitter.is_some_and(|jitter| jitter > Duration::ZERO && 4 * jitter >= packet_time)
-        || link.loss.as_f64() > 0.0
-        || conditions.loss_model.is_some()
+        || link.loses()
         || conditions.trace.is_some()
         || !conditions.outages.is_empty()
 }

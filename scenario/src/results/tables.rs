@@ -212,6 +212,14 @@ fn summary_table<'a>(axes: &[String], summary: &'a Summary) -> Rows<'a> {
     })
 }
 
+/// A figure of so many values; of none there is none.
+fn of(count: u64, figure: f64) -> f64 {
+    match count {
+        0 => f64::NAN,
+        _ => figure,
+    }
+}
+
 /// The figures that a flow has for the whole run only, and not for a phase.
 fn whole(phase: Option<&PhaseResult>, value: impl Into<Cell>) -> Cell {
     match phase {
@@ -249,10 +257,10 @@ fn flows<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
         "ecn_reactions": whole(phase, flow.ecn_reactions),
         "early_indications": whole(phase, flow.early_indications),
         "mean_cwnd": whole(phase, flow.mean_cwnd),
-        "rtt_mean_s": whole(phase, flow.rtt.mean_s),
-        "rtt_p95_s": whole(phase, flow.rtt.p95_s),
-        "one_way_delay_mean_s": whole(phase, flow.one_way_delay.mean_s),
-        "one_way_delay_p95_s": whole(phase, flow.one_way_delay.p95_s),
+        "rtt_mean_s": whole(phase, of(flow.rtt.count, flow.rtt.mean_s)),
+        "rtt_p95_s": whole(phase, of(flow.rtt.count, flow.rtt.p95_s)),
+        "one_way_delay_mean_s": whole(phase, of(flow.one_way_delay.count, flow.one_way_delay.mean_s)),
+        "one_way_delay_p95_s": whole(phase, of(flow.one_way_delay.count, flow.one_way_delay.p95_s)),
         "completion_s": whole(phase, flow.completion_s),
     })
 }
@@ -280,10 +288,10 @@ fn queues<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
         "mean_packets": queue.mean_packets,
         "mean_bytes": queue.mean_bytes,
         "max_packets": queue.max_packets,
-        "wait_mean_s": queue.waiting.mean_s,
-        "wait_p95_s": queue.waiting.p95_s,
-        "wait_p99_s": queue.waiting.p99_s,
-        "wait_max_s": queue.waiting.max_s,
+        "wait_mean_s": of(queue.waiting.count, queue.waiting.mean_s),
+        "wait_p95_s": of(queue.waiting.count, queue.waiting.p95_s),
+        "wait_p99_s": of(queue.waiting.count, queue.waiting.p99_s),
+        "wait_max_s": of(queue.waiting.count, queue.waiting.max_s),
     })
 }
 
@@ -319,11 +327,11 @@ fn response_times<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
         "to_bytes": bin.to_bytes,
         "mean_bytes": bin.mean_bytes,
         "objects": bin.response.count,
-        "mean_s": bin.response.mean_s,
-        "p50_s": bin.response.p50_s,
-        "p95_s": bin.response.p95_s,
-        "p99_s": bin.response.p99_s,
-        "max_s": bin.response.max_s,
+        "mean_s": of(bin.response.count, bin.response.mean_s),
+        "p50_s": of(bin.response.count, bin.response.p50_s),
+        "p95_s": of(bin.response.count, bin.response.p95_s),
+        "p99_s": of(bin.response.count, bin.response.p99_s),
+        "max_s": of(bin.response.count, bin.response.max_s),
     })
 }
 
@@ -337,11 +345,11 @@ fn pages<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
         "flow": &flow.flow,
         "pages": pages.load.count,
         "unfinished": pages.unfinished,
-        "mean_s": pages.load.mean_s,
-        "p50_s": pages.load.p50_s,
-        "p95_s": pages.load.p95_s,
-        "p99_s": pages.load.p99_s,
-        "max_s": pages.load.max_s,
+        "mean_s": of(pages.load.count, pages.load.mean_s),
+        "p50_s": of(pages.load.count, pages.load.p50_s),
+        "p95_s": of(pages.load.count, pages.load.p95_s),
+        "p99_s": of(pages.load.count, pages.load.p99_s),
+        "max_s": of(pages.load.count, pages.load.max_s),
     })
 }
 
@@ -364,16 +372,16 @@ fn transfers<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
         "mean_bytes": class.mean_bytes,
         "transfers": class.completion.count,
         "unfinished": class.unfinished,
-        "mean_s": class.completion.mean_s,
-        "p50_s": class.completion.p50_s,
-        "p95_s": class.completion.p95_s,
-        "p99_s": class.completion.p99_s,
-        "max_s": class.completion.max_s,
-        "slowdown_mean": class.slowdown.mean,
-        "slowdown_p50": class.slowdown.p50,
-        "slowdown_p95": class.slowdown.p95,
-        "slowdown_p99": class.slowdown.p99,
-        "slowdown_max": class.slowdown.max,
+        "mean_s": of(class.completion.count, class.completion.mean_s),
+        "p50_s": of(class.completion.count, class.completion.p50_s),
+        "p95_s": of(class.completion.count, class.completion.p95_s),
+        "p99_s": of(class.completion.count, class.completion.p99_s),
+        "max_s": of(class.completion.count, class.completion.max_s),
+        "slowdown_mean": of(class.completion.count, class.slowdown.mean),
+        "slowdown_p50": of(class.completion.count, class.slowdown.p50),
+        "slowdown_p95": of(class.completion.count, class.slowdown.p95),
+        "slowdown_p99": of(class.completion.count, class.slowdown.p99),
+        "slowdown_max": of(class.completion.count, class.slowdown.max),
     })
 }
 
@@ -406,10 +414,10 @@ fn calls<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
         "lost": call.quality.lost,
         "late": call.quality.late,
         "burst_ratio": call.quality.burst_ratio,
-        "one_way_delay_mean_s": call.one_way_delay.mean_s,
-        "one_way_delay_p50_s": call.one_way_delay.p50_s,
-        "one_way_delay_p95_s": call.one_way_delay.p95_s,
-        "one_way_delay_p99_s": call.one_way_delay.p99_s,
+        "one_way_delay_mean_s": of(call.one_way_delay.count, call.one_way_delay.mean_s),
+        "one_way_delay_p50_s": of(call.one_way_delay.count, call.one_way_delay.p50_s),
+        "one_way_delay_p95_s": of(call.one_way_delay.count, call.one_way_delay.p95_s),
+        "one_way_delay_p99_s": of(call.one_way_delay.count, call.one_way_delay.p99_s),
         "mouth_to_ear_s": call.quality.mouth_to_ear_s,
         "rating": call.quality.rating,
         "mos": call.quality.mos,

@@ -4,7 +4,7 @@
 use super::RunResults;
 
 /// Returns true if points have several runs each in `runs`, which are in the order of their points, and all those of a point are the
-/// same but for their seeds: nothing in the scenario is random. Never of a lab.
+/// same but for their seeds: nothing random had an effect. Never of a lab.
 pub fn are_without_chance(runs: &[RunResults]) -> bool {
     let mut points = runs.chunk_by(|one, next| one.settings == next.settings);
     let of_simulation = runs.iter().all(|run| run.lab.is_none());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use netnice_queue::LossFraction;
+use netnice_queue::Bytes;
 
 use super::is_large;
 use crate::Layout;
@@ -14,14 +14,25 @@ use crate::network::{NetworkFlow, NetworkLink};
 pub(super) fn concerns(scenario: &Scenario) -> bool {
     let mut flows = scenario.flows.iter();
     let mut links = scenario.links.iter();
-    flows.any(|flow| needs_limit(flow.transport, &flow.application, &flow.tcp))
+    flows.any(|flow| needs_limit(flow.transport, &flow.application, &flow.tcp, flow.bytes))
         && links.any(|link| link.rate.is_none() && link.trace.is_none())
         && !is_large(scenario)
 }
 
-/// Returns true if an application always has data, and the scenario does not limit the window.
-fn needs_limit(transport: Transport, application: &Application, tcp: &Tcp) -> bool {
-    transport == Transport::Tcp && *application == Application::Ftp && tcp.receiver_window.is_none()
+/// Less data are sent in no time.
+const MUCH: u64 = 100_000_000;
+
+/// Returns true if an application has much data, and the scenario does not limit the window.
+fn needs_limit(
+    transport: Transport,
+    application: &Application,
+    tcp: &Tcp,
+    bytes: Option<Bytes>,
+) -> bool {
+    transport == Transport::Tcp
+        && *application == Application::Ftp
+        && tcp.receiver_window.is_none()
+        && bytes.is_none_or(|bytes| bytes.get() >= MUCH)
 }
 
 /// Warns of each group of flows that has a path without a limit.
@@ -30,7 +41,7 @@ pub(super) fn find(_: &Scenario, network: &Layout) -> Vec<String> {
     let mut groups: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for flow in &network.flows {
         let group = &flow.group;
-        if needs_limit(group.transport, &group.application, &group.tcp) {
+        if needs_limit(group.transport, &group.application, &group.tcp, group.bytes) {
             let (all, without) = groups.entry(&group.name).or_default();
             *all += 1;
             *without += usize::from(!has_limit(network, flow));
@@ -68,14 +79,5 @@ fn has_limit(network: &Layout, flow: &NetworkFlow) -> bool {
 
 /// Returns true if packets wait for the link, or it loses some.
 fn limits(link: &NetworkLink) -> bool {
-    let conditions = &link.conditions;
-    let is_lossy = |loss: LossFraction| loss != LossFraction::NONE;
-    link.rate.is_some()
-        || conditions.policer.is_some()
-        || conditions.loss_model.is_some()
-        || is_lossy(link.loss)
-        || conditions
-            .changes
-            .iter()
-            .any(|change| change.loss.is_some_and(is_lossy))
+    link.rate.is_some() || link.conditions.policer.is_some() || link.loses()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random traffic that offers more than a link on its path sends: its backlog grows to the end of the run, so that figures depend on
-//! how long that is.
+//! Arriving transfers that offer more than a link on their path sends: more and more are unfinished, so that figures depend on how
+//! long the run is.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,16 @@ use netnice_queue::Rate;
 
 use super::is_large;
 use crate::Layout;
-use crate::model::{Application, Arrivals, Scenario, TimeSpan};
+use crate::model::{Application, Arrivals, Scenario};
 use crate::network::{FlowGroup, LinkIndex, NetworkFlow, NetworkLink};
 
 /// The paths of more pairs of servers and clients take longer than a warning is worth.
 const MOST_PAIRS: usize = 10_000;
 
-/// Returns true if there is random traffic.
+/// Returns true if there are arriving transfers.
 pub(super) fn concerns(scenario: &Scenario) -> bool {
-    let is_random = |application: &Application| {
-        matches!(
-            application,
-            Application::Arrivals(_)
-                | Application::Poisson { .. }
-                | Application::ParetoOnOff { .. }
-                | Application::ExponentialOnOff { .. }
-        )
-    };
     let mut flows = scenario.flows.iter();
-    flows.any(|flow| is_random(&flow.application)) && !is_large(scenario)
+    flows.any(|flow| matches!(flow.application, Application::Arrivals(_))) && !is_large(scenario)
 }
 
 /// Warns of each group of flows that offers more than a link sends, and names the link that it exceeds most.
@@ -47,8 +38,8 @@ pub(super) fn find(_: &Scenario, network: &Layout) -> Vec<String> {
         let (link, load, times) = worst.max_by(|a, b| a.2.total_cmp(&b.2))?;
         let rate = highest_rate(link).filter(|_| times > 1.0)?;
         Some(format!(
-            "`{name}` offers {:.3} Mb/s on average, headers included, and `{}` sends {rate}: more and more is left over as the \
-             run goes on. Offer less, or give the link a higher `rate`",
+            "`{name}` offers {:.3} Mb/s on average, headers included, and `{}` sends {rate}: the longer the run, the more \
+             transfers are unfinished. Offer less, or give the link a higher `rate`",
             1e-6 * load,
             link.name
         ))
@@ -83,36 +74,21 @@ fn highest_rate(link: &NetworkLink) -> Option<Rate> {
     later.chain(link.rate).max()
 }
 
-/// What random traffic offers on average, in bits per second with headers; `None` of other traffic.
+/// What arriving transfers offer on average, in bits per second with headers; `None` of other traffic.
 fn offered_bps(group: &FlowGroup) -> Option<f64> {
-    let part_on = |on: TimeSpan, off: TimeSpan| {
-        let (on, off) = (on.get().as_secs_f64(), off.get().as_secs_f64());
-        on / (on + off)
+    let Application::Arrivals(arrivals) = &group.application else {
+        return None;
     };
-    match group.application {
-        Application::Arrivals(ref arrivals) => {
-            let (packet, headers) = (group.packet_size.get(), group.header_size.get());
-            let with_headers = packet as f64 / (packet - headers) as f64;
-            let on = match (arrivals.mean_on, arrivals.mean_off) {
-                (Some(on), Some(off)) => part_on(on, off),
-                _ => 1.0,
-            };
-            Some(data_bps(arrivals)? * on * with_headers)
+    let (packet, headers) = (group.packet_size.get(), group.header_size.get());
+    let with_headers = packet as f64 / (packet - headers) as f64;
+    let on = match (arrivals.mean_on, arrivals.mean_off) {
+        (Some(on), Some(off)) => {
+            let (on, off) = (on.get().as_secs_f64(), off.get().as_secs_f64());
+            on / (on + off)
         }
-        Application::Poisson { rate, .. } => Some(rate.as_f64()),
-        Application::ParetoOnOff {
-            rate,
-            mean_on,
-            mean_off,
-            ..
-        }
-        | Application::ExponentialOnOff {
-            rate,
-            mean_on,
-            mean_off,
-        } => Some(rate.as_f64() * part_on(mean_on, mean_off)),
-        _ => None,
-    }
+        _ => 1.0,
+    };
+    Some(data_bps(arrivals)? * on * with_headers)
 }
 
 /// The rate of transfers' data while they arrive.

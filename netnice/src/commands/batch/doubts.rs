@@ -54,8 +54,8 @@ pub fn warn_of_doubts(file: &ScenarioFile, runs: &[RunResults]) {
 pub fn note_equal_runs(runs: &[RunResults]) {
     if are_without_chance(runs) {
         say!(
-            "netnice: the runs of all seeds are the same, since nothing in the scenario is random: one seed says as much, and \
-             ± 0 is no certainty. `start_spread` of flows or `jitter` of links would tell them apart"
+            "netnice: the runs of all seeds are the same, since nothing random had an effect: one seed says as much, and ± 0 is \
+             no certainty. `start_spread` of flows or `jitter` of links would tell them apart"
         );
     }
 }

@@ -296,7 +296,7 @@ fn distrusted(runs: &[RunResults]) -> Vec<Distrust<'_>> {
 fn seeds(text: &str) -> Result<u32, String> {
     let number = text::whole_number(1..=100_000)(text);
     number.map_err(|error| {
-        format!("{error}, for the seeds 1 to it; --set seeds='[3, 5]' runs these two")
+        format!("{error}; the seeds are 1 to this number, and --set seeds='[3, 5]' runs these two")
     })
 }
 
