@@ -66,6 +66,10 @@ impl Directory {
                 "{} holds results already; reuse them with resume=True, or choose another directory",
                 path.display()
             )),
+            DirectoryError::OtherRuns { path, of } => PyFileExistsError::new_err(format!(
+                "{} holds results of {of}; choose another directory",
+                path.display()
+            )),
             DirectoryError::OtherSeries { path, format } => PyFileExistsError::new_err(format!(
                 "{} holds time series as {}; leave out `series`, or choose another directory",
                 path.display(),

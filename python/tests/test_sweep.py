@@ -183,7 +183,7 @@ def test_results_are_kept_and_reused(scenario: netnice.Scenario, tmp_path: Path)
     assert counts == [3, 4]
     assert list(again.json()) == list(first.json())
     assert files(out) == before
-    with pytest.raises(FileExistsError, match="another scenario"):
+    with pytest.raises(FileExistsError, match="of other settings .*; choose another directory"):
         netnice.simulate(scenario.with_settings(duration="2s"), out=out, resume=True)
 
 
