@@ -31,12 +31,12 @@ pub struct PhaseEffect {
 
 /// Fewer packets say little.
 const LEAST_PACKETS: u64 = 100;
-/// Of a flow that has data throughout, fewer would be sent only if it lost most of them.
-const LEAST_PACKETS_THROUGHOUT: u64 = 20;
-/// Such a flow is locked out if it lost this share of its packets, however few they were: it waits for its RTO most of the time.
+/// Recoveries and RTOs of a flow over TCP: it meets the full queue again and again, not once with the burst that it begins with.
+const LEAST_EVENTS: u64 = 10;
+/// A flow that has data throughout sends fewer if it is locked out: it loses this share of them at least, and waits for its RTO again and
+/// again.
 const LOCKED_OUT: f64 = 0.3;
-/// One lost packet may be chance.
-const LEAST_LOST: u64 = 2;
+const LEAST_TIMEOUTS: u64 = 2;
 /// Less loss is nobody's concern.
 const LEAST_LOSS: f64 = 0.05;
 /// Times as high as that of the links: a flow's share of the drops varies with its round trip and its bursts, too.
@@ -93,7 +93,7 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
             return None;
         }
         let kept: f64 = path.iter().map(|link| 1.0 - of_link(link)).product();
-        let ((lost, _), expected) = (lost(result), 1.0 - kept);
+        let (lost, expected) = (lost(result), 1.0 - kept);
         let without_rate = path.iter().filter(|link| link.rate.is_none());
         let links: Vec<String> = without_rate.map(|link| link.name.clone()).collect();
         let first = path.first().filter(|link| of_link(link) > 0.0);
@@ -113,21 +113,17 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
 
 /// Returns true if the flow lost enough of its packets, and those were enough to tell.
 fn suffers(flow: &FlowResult) -> bool {
-    let (lost, packets_lost) = lost(flow);
-    let throughout = is_throughout(flow);
-    let enough = match throughout {
-        true => flow.packets_sent >= LEAST_PACKETS_THROUGHOUT,
-        false => flow.packets_sent >= LEAST_PACKETS,
-    };
-    let locked_out = throughout && packets_lost >= LEAST_LOST && lost >= LOCKED_OUT;
-    lost >= LEAST_LOSS && (enough || locked_out)
+    let lost = lost(flow);
+    let locked_out = is_throughout(flow) && flow.timeouts >= LEAST_TIMEOUTS && lost >= LOCKED_OUT;
+    let again = flow.transport != Transport::Tcp || flow.recoveries + flow.timeouts >= LEAST_EVENTS;
+    lost >= LEAST_LOSS && (flow.packets_sent >= LEAST_PACKETS && again || locked_out)
 }
 
-/// Returns the share of its packets that the flow lost, and their number: of a flow that has no connection its SYNs.
-fn lost(flow: &FlowResult) -> (f64, u64) {
+/// Returns the share of its packets that the flow lost: all, if it has no connection for all its SYNs.
+fn lost(flow: &FlowResult) -> f64 {
     match flow.packets_sent {
-        0 if flow.timeouts > 0 => (1.0, flow.timeouts),
-        sent => (share(flow.packets_lost, sent), flow.packets_lost),
+        0 if flow.timeouts > 0 => 1.0,
+        sent => share(flow.packets_lost, sent),
     }
 }
 
