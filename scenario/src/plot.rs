@@ -278,9 +278,12 @@ fn time_series(
 /// The axis of goodputs ends at so many times their 99th percentile, if the largest is more than so many times that percentile.
 const ROOM: f64 = 1.25;
 const PEAK: f64 = 2.0;
+/// Of fewer values so few are above the 99th percentile that the usual rate of a short transfer would be cut off.
+const LEAST_CUT: usize = 200;
 
 /// Ends the axis below goodputs that stand out. A retransmission that fills a hole brings all data behind it into order at once, so that
-/// a sample may be many times the link's rate. The percentile is that of the curve with the largest, of values above zero.
+/// a sample may be many times the link's rate. The percentile is the largest of those of the curves, of values above zero; of a curve of
+/// few values nothing is cut.
 fn cut_peaks(plot: &mut Plot) {
     let values = |curve: &Curve| -> Vec<f64> {
         let means = curve.points.iter().map(|point| point.y);
@@ -295,22 +298,21 @@ fn cut_peaks(plot: &mut Plot) {
             continue;
         };
         largest = largest.max(*last);
-        usual = usual.max(values[(values.len() - 1) * 99 / 100]);
+        usual = usual.max(match values.len() {
+            LEAST_CUT.. => values[(values.len() - 1) * 99 / 100],
+            _ => *last,
+        });
     }
     if largest <= PEAK * usual {
         return;
     }
     let most = ROOM * usual;
     plot.y_most = Some(most);
-    plot.caption = format!(
-        "values up to {} are beyond the axis; {}",
-        plain(largest),
-        plot.caption
-    );
+    let beyond = format!("values up to {} Mb/s are beyond the axis", plain(largest));
+    plot.caption = format!("{beyond}; {}", plot.caption);
     plot.notes.push(format!(
-        "values up to {} Mb/s are beyond the axis, which ends at {}, {ROOM} times the 99th percentile: \
-         a retransmission that fills a hole brings all data behind it into order at once",
-        plain(largest),
+        "{beyond}, which ends at {}, {ROOM} times the 99th percentile: the cause may be a retransmission \
+         that fills a hole, and brings all data behind it into order at once",
         plain(most)
     ));
 }
@@ -568,11 +570,8 @@ fn completion_times(sweep: &Sweep) -> Vec<Plot> {
     classes.sort_by_key(|&(above, to)| ((above, to) != (0, None), above, to));
     classes.dedup();
     // A class without a transfer in the first run is measured late, but figures have all in the scenario's order.
-    let place = |point: &PointSummary, times: &CompletionTimes| {
-        let of = format!("{} {}", times.flow, times.words());
-        let mut figures = point.figures.iter();
-        figures.position(|figure| figure.subject == Subject::Transfers && *figure.of == *of)
-    };
+    let places = sweep.points().iter().map(places);
+    let places: Vec<HashMap<&str, usize>> = places.collect();
     let of_classes: Vec<Vec<_>> = match apart {
         true => classes.into_iter().map(|class| vec![class]).collect(),
         false => vec![classes],
@@ -584,13 +583,16 @@ fn completion_times(sweep: &Sweep) -> Vec<Plot> {
             let shown = |times: &CompletionTimes| of.contains(&(times.above_bytes, times.to_bytes));
             let mut curves = Curves::default();
             let mut words = String::new();
-            for point in sweep.points() {
+            for (point, places) in sweep.points().iter().zip(&places) {
                 let mut chosen: Vec<&CompletionTimes> = point
                     .completion_times
                     .iter()
                     .filter(|it| shown(it))
                     .collect();
-                chosen.sort_by_key(|times| place(point, times));
+                chosen.sort_by_cached_key(|times| {
+                    let of = format!("{} {}", times.flow, times.words());
+                    places.get(of.as_str()).copied()
+                });
                 for times in chosen {
                     words = times.words();
                     let beside = match apart {
@@ -636,6 +638,17 @@ fn completion_times(sweep: &Sweep) -> Vec<Plot> {
             }
         });
     plots.collect()
+}
+
+/// The first place of each class of transfers among the figures of a point.
+fn places(point: &PointSummary) -> HashMap<&str, usize> {
+    let mut places = HashMap::new();
+    for (place, figure) in point.figures.iter().enumerate() {
+        if figure.subject == Subject::Transfers {
+            places.entry(&*figure.of).or_insert(place);
+        }
+    }
+    places
 }
 
 /// The class that has all transfers, in words.
@@ -939,6 +952,47 @@ mod tests {
     }
 
     #[test]
+    fn completion_times_of_many_flows_are_drawn_soon() {
+        let flows = (0..4_000).map(|number| format!("flow{number}"));
+        let flows: Vec<String> = flows.collect();
+        let figures = flows.iter().flat_map(|flow| {
+            ["transfers", "unfinished", "completion", "goodput"].map(|quantity| Figure {
+                subject: Subject::Transfers,
+                of: format!("{flow} {ALL_SIZES}").into(),
+                quantity: quantity.into(),
+                unit: crate::results::Unit::None,
+                value: Estimate::of(&[3.0]).unwrap(),
+            })
+        });
+        let times = flows.iter().rev().map(|flow| CompletionTimes {
+            flow: flow.clone(),
+            above_bytes: 0,
+            to_bytes: None,
+            times: Distribution {
+                up_to_s: vec![1.0],
+                count: vec![3],
+            },
+        });
+        let point = PointSummary {
+            settings: Vec::new(),
+            seeds: vec![1],
+            figures: figures.collect(),
+            completion_times: times.collect(),
+        };
+        let (manifest, points) = (manifest(&[]), vec![point]);
+        let started = std::time::Instant::now();
+        let plots = completion_times(&Sweep::new(&manifest, &Summary { points }));
+        // A search through all figures for each flow would take many times that.
+        assert!(started.elapsed().as_secs_f64() < 2.0);
+        let curves = plots[0].chart.curves.iter();
+        assert!(
+            curves
+                .zip(&flows)
+                .all(|(curve, flow)| curve.name == format!("{flow}, all sizes"))
+        );
+    }
+
+    #[test]
     fn figures_of_a_quantity_share_a_plot_over_the_sweep() {
         let figure = |subject, of: &str, quantity: &str, unit, mean: f64| Figure {
             subject,
@@ -1061,28 +1115,53 @@ mod tests {
         );
     }
 
+    /// A series of goodputs of 8, with one `peak`.
+    fn goodput_with(of: &str, samples: usize, peak: f64) -> Series {
+        let value = |at: usize| if at == 1 { peak } else { 8.0 };
+        Series {
+            quantity: "goodput".to_owned(),
+            of: of.to_owned(),
+            time_s: (0..samples).map(|at| at as f64).collect(),
+            value: (0..samples).map(value).collect::<Vec<_>>().into(),
+            ..Series::default()
+        }
+    }
+
+    fn goodputs(series: Vec<Series>) -> Plot {
+        let run = RunResults {
+            series,
+            ..RunResults::default()
+        };
+        series_of(&[], &[run], "goodput")
+    }
+
     #[test]
     fn goodputs_that_stand_out_are_beyond_the_axis() {
-        let of = |peak: f64| {
-            let value = |at: usize| if at == 7 { peak } else { 8.0 };
-            let run = RunResults {
-                series: vec![Series {
-                    quantity: "goodput".to_owned(),
-                    of: "a".to_owned(),
-                    time_s: (0..200).map(f64::from).collect(),
-                    value: (0..200).map(value).collect::<Vec<_>>().into(),
-                    ..Series::default()
-                }],
-                ..RunResults::default()
-            };
-            series_of(&[], &[run], "goodput")
-        };
+        let of = |peak| goodputs(vec![goodput_with("a", 300, peak)]);
         let usual = of(15.0);
         assert_eq!((usual.y_most, usual.notes.len()), (None, 0));
         let cut = of(44.0);
         assert_eq!(cut.y_most, Some(10.0));
-        assert_eq!(cut.caption, "values up to 44 are beyond the axis; seed 0");
-        assert!(cut.notes[0].contains("ends at 10, 1.25 times the 99th percentile"));
+        assert_eq!(
+            cut.caption,
+            "values up to 44 Mb/s are beyond the axis; seed 0"
+        );
+        let note = &cut.notes[0];
+        assert!(note.contains("ends at 10, 1.25 times the 99th percentile: the cause may be"));
+    }
+
+    #[test]
+    fn peaks_of_short_transfers_are_drawn() {
+        let of = |samples| goodputs(vec![goodput_with("a", samples, 44.0)]);
+        for samples in [2, 20, 199] {
+            let short = of(samples);
+            assert_eq!((short.y_most, short.notes.len()), (None, 0), "{samples}");
+            assert_eq!(short.caption, "seed 0");
+        }
+        assert!(of(200).y_most.is_some());
+        // Beside a long one that is cut, too.
+        let (long, short) = (goodput_with("a", 300, 44.0), goodput_with("b", 20, 16.0));
+        assert_eq!(goodputs(vec![long, short]).y_most, Some(20.0));
     }
 
     #[test]

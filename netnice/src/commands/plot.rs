@@ -51,8 +51,8 @@ Figures of results, as far as these have the data:
 
 queue_delay is the backlog divided by the link's rate: what waits for a link that is down takes longer. A \
 retransmission that fills a hole brings all data behind it into order at once. Where goodputs over time \
-have such peaks, more than twice their 99th percentile, the axis ends at 1.25 times that percentile, and \
-the caption has the largest value.
+have peaks, more than twice their 99th percentile, the axis ends at 1.25 times that percentile, and the \
+caption has the largest value. A curve of fewer than 200 values above zero is not cut.
 
 Intervals that would hide how far the means are apart are cut. Queues that are idle, and curves beyond \
 those that can be told apart, are left out; stderr says how many.
