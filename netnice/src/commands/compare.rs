@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice compare`: two sets of results side by side.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,10 +55,10 @@ pub struct Arguments {
     a: PathBuf,
     /// Another of these, compared with the first
     b: PathBuf,
-    /// Links that are hardly used as well
+    /// Links that are hardly used, and figures that are zero in both, as well
     #[arg(long)]
     all: bool,
-    /// Only figures whose object and name have this text, such as `backup` or `web page time`; several: any of them
+    /// Only figures whose object and name have this text, such as `backup` or `web page time`, of all links; several: any of them
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
     /// Only figures that differ significantly, marked *; of sets of one run each those marked !
@@ -102,16 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     comparison.differences = differing(&a, &b, comparison.differences);
     let points = comparison.points.iter();
-    let chosen: Vec<Vec<bool>> = points
-        .map(|point| {
-            let rows = point.rows.iter();
-            let chosen = rows.map(|row| {
-                let of_interest = arguments.all || arguments.json || is_of_interest(point, row);
-                of_interest && arguments.choose(row)
-            });
-            chosen.collect()
-        })
-        .collect();
+    let chosen: Vec<Vec<bool>> = points.map(|point| arguments.chosen(point)).collect();
     for (point, chosen) in comparison.points.iter_mut().zip(chosen) {
         let mut chosen = chosen.into_iter();
         point.rows.retain(|_| chosen.next() == Some(true));
@@ -119,7 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let nothing = comparison.points.iter().all(|point| point.rows.is_empty());
     if nothing && !arguments.only.is_empty() && !arguments.differing {
         bail!(
-            "no figure has {} in its object and name, which are the first columns without --only",
+            "no figure has {} in its object and name, which are the first columns with --all",
             arguments.only.join(" or ")
         );
     }
@@ -159,6 +150,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 impl Arguments {
+    /// Which rows of a point are shown. What --only names is shown whether it is of interest or not.
+    fn chosen(&self, point: &PointComparison) -> Vec<bool> {
+        let all = self.all || self.json || !self.only.is_empty();
+        let busy = Busy::of(point);
+        let rows = point.rows.iter();
+        rows.map(|row| (all || busy.is_of_interest(row)) && self.choose(row))
+            .collect()
+    }
+
     /// Is the row among those that `--only` and `--differing` leave?
     fn choose(&self, row: &Row) -> bool {
         let plain = |text: &str| text.to_lowercase().replace('_', " ");
@@ -376,24 +376,33 @@ fn marks(row: &Row) -> String {
     format!("{apart}{notable}")
 }
 
-/// Leaves out queues less than half as busy as the busiest, and values that are zero in both sets.
-fn is_of_interest(point: &PointComparison, row: &Row) -> bool {
-    if row.a.mean == 0.0 && row.b.mean == 0.0 {
-        return false;
+/// How busy the queues of a point are: their utilisation, the larger one of the two sets.
+struct Busy<'a> {
+    of: HashMap<&'a str, f64>,
+    most: f64,
+}
+
+impl<'a> Busy<'a> {
+    fn of(point: &'a PointComparison) -> Busy<'a> {
+        let (mut of, mut most) = (HashMap::new(), 0.0f64);
+        let rows = point.rows.iter();
+        for row in rows.filter(|it| it.subject == Subject::Queue && it.quantity == "utilisation") {
+            let utilisation = row.a.mean.max(row.b.mean);
+            let known: &mut f64 = of.entry(row.of.as_str()).or_default();
+            *known = known.max(utilisation);
+            most = most.max(utilisation);
+        }
+        Busy { of, most }
     }
-    if row.subject != Subject::Queue {
-        return true;
+
+    /// Leaves out queues less than half as busy as the busiest, and values that are zero in both sets.
+    fn is_of_interest(&self, row: &Row) -> bool {
+        if row.a.mean == 0.0 && row.b.mean == 0.0 {
+            return false;
+        }
+        let utilisation = || self.of.get(row.of.as_str()).copied().unwrap_or(0.0);
+        row.subject != Subject::Queue || utilisation() >= self.most / 2.0
     }
-    let utilisation = |of: Option<&str>| {
-        let rows = point.rows.iter().filter(|other| {
-            other.subject == Subject::Queue
-                && other.quantity == "utilisation"
-                && of.is_none_or(|of| other.of == of)
-        });
-        rows.map(|row| row.a.mean.max(row.b.mean))
-            .fold(0.0, f64::max)
-    };
-    utilisation(Some(&row.of)) >= utilisation(None) / 2.0
 }
 
 /// Returns the formatter of a figure.
@@ -447,16 +456,68 @@ mod tests {
         assert_eq!(words(&mos)(&mos.a), "4.10");
     }
 
-    #[test]
-    fn filters_choose_rows() {
-        let arguments = |only: &[&str], differing| Arguments {
+    fn arguments(only: &[&str], differing: bool) -> Arguments {
+        Arguments {
             a: PathBuf::new(),
             b: PathBuf::new(),
             all: false,
             only: only.iter().map(|&text| text.to_owned()).collect(),
             differing,
             json: false,
-        };
+        }
+    }
+
+    fn point(rows: Vec<Row>) -> PointComparison {
+        PointComparison {
+            settings: Vec::new(),
+            rows,
+        }
+    }
+
+    #[test]
+    fn what_only_names_is_shown_of_all_links() {
+        let queue = |of, quantity, mean| row(Subject::Queue, of, quantity, "", mean);
+        let point = point(vec![
+            queue("busy", "utilisation", 0.9),
+            queue("half", "utilisation", 0.45),
+            queue("idle", "utilisation", 0.1),
+            queue("idle", "mean_packets", 2.0),
+            queue("idle", "drops", 0.0),
+            row(Subject::Flows, "bulk", "loss", "", 0.0),
+            row(Subject::Flows, "bulk", "goodput", "bit/s", 1e6),
+        ]);
+        let chosen = |only: &[&str]| arguments(only, false).chosen(&point);
+        assert_eq!(
+            chosen(&[]),
+            [true, true, false, false, false, false, true],
+            "of interest"
+        );
+        assert_eq!(
+            chosen(&["idle", "bulk loss"]),
+            [false, false, true, true, true, true, false]
+        );
+    }
+
+    #[test]
+    fn queues_of_large_networks_are_chosen_soon() {
+        let rows = (0..20_000).flat_map(|number| {
+            let of = format!("link{number}");
+            let utilisation = 0.1 + 0.8 * f64::from(number % 2);
+            [
+                row(Subject::Queue, &of, "mean_packets", "", 1.0),
+                row(Subject::Queue, &of, "utilisation", "", utilisation),
+            ]
+        });
+        let point = point(rows.collect());
+        let started = std::time::Instant::now();
+        let chosen = arguments(&[], false).chosen(&point);
+        // A search through all rows for each of them would take many times that.
+        assert!(started.elapsed().as_secs_f64() < 2.0);
+        assert!(chosen.chunks(4).all(|it| it == [false, false, true, true]));
+    }
+
+    #[test]
+    fn filters_choose_rows() {
         let mut row = row(Subject::Pages, "my_web", "page_time", "s", 1.0);
         for (only, differing, chosen) in [
             (&[][..], false, true),
