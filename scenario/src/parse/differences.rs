@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::fault::{Fault, Origin};
+use super::fault::Fault;
 use super::given_settings;
-use super::settings::{self, Setting, label};
+use super::settings::{self, label};
 use super::tree::{Node, Value};
 
 /// A field that two scenarios have different values of.
@@ -41,21 +41,10 @@ fn resolved((text, settings): Source) -> Result<Node, Fault> {
     let mut root = Node::read(text)?;
     settings::expand_shorthands(&mut root)?;
     let mut given = given_settings(settings)?;
-    let axes = settings::axes(&root, &mut given)?.into_iter();
-    let swept = axes.map(|(axis, values)| {
-        let value = match &values[..] {
-            [value] => value.clone(),
-            values => {
-                let values: Vec<String> = values.iter().map(Node::written).collect();
-                Node::new(Origin::File(0..0), Value::Text(values.join(", ")))
-            }
-        };
-        Setting { value, ..axis }
-    });
-    let all: Vec<Setting> = swept.chain(given).collect();
+    let axes = settings::axes(&root, &mut given)?;
     let known = crate::schema::scenario_keys();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    settings::apply(&mut root, &all, &known)?;
+    settings::apply_joined(&mut root, axes, given, &known)?;
     settings::expand_shorthands(&mut root)?;
     if let Value::Table(entries) = &mut root.value {
         entries.retain(|entry| !WORDS.contains(&entry.key.as_str()));
@@ -65,7 +54,7 @@ fn resolved((text, settings): Source) -> Result<Node, Fault> {
 
 fn compare(key: &str, a: Option<&Node>, b: Option<&Node>, found: &mut Vec<Difference>) {
     let before = found.len();
-    match a.zip(b).and_then(|(a, b)| entries(a).zip(entries(b))) {
+    match a.zip(b).and_then(|(a, b)| entries(a, b)) {
         Some((of_a, of_b)) => {
             let below = |name: &str| match key {
                 "" => name.to_owned(),
@@ -110,36 +99,49 @@ fn written(node: &Node) -> String {
     }
 }
 
-/// The fields of a table, or the tables of a list by their names, or by their numbers where one has no name of its own.
-fn entries(node: &Node) -> Option<Vec<(String, &Node)>> {
-    match &node.value {
-        Value::Table(entries) => {
-            let entries = entries.iter();
-            Some(
-                entries
-                    .map(|entry| (entry.key.clone(), &entry.node))
-                    .collect(),
-            )
-        }
-        Value::List(nodes)
-            if nodes
-                .iter()
-                .all(|node| matches!(node.value, Value::Table(_))) =>
-        {
-            let labels: Vec<String> = nodes.iter().map(label).collect();
-            let mut seen = HashSet::new();
-            let unique = labels
-                .iter()
-                .all(|label| !label.is_empty() && seen.insert(label));
-            let nodes = labels.into_iter().zip(nodes).enumerate();
-            let named = nodes.map(|(number, (label, node))| match unique {
-                true => (label, node),
-                false => (number.to_string(), node),
-            });
-            Some(named.collect())
-        }
-        _ => None,
+type Named<'a> = Vec<(String, &'a Node)>;
+
+/// The fields of two tables, or the tables of two lists by their names, or by their numbers where one of them all has no name of its
+/// own.
+fn entries<'a>(a: &'a Node, b: &'a Node) -> Option<(Named<'a>, Named<'a>)> {
+    if let (Value::Table(_), Value::Table(_)) = (&a.value, &b.value) {
+        let fields = |node: &'a Node| -> Named<'a> {
+            let entries = node.entries().iter();
+            entries
+                .map(|entry| (entry.key.clone(), &entry.node))
+                .collect()
+        };
+        return Some((fields(a), fields(b)));
     }
+    let (a, b) = (tables(a)?, tables(b)?);
+    let by_name = |nodes: &'a [Node]| -> Option<Named<'a>> {
+        let named = nodes.iter().map(|node| (label(node), node));
+        let mut seen = HashSet::new();
+        named
+            .map(|(name, node)| {
+                let own = !name.is_empty() && seen.insert(name.clone());
+                own.then_some((name, node))
+            })
+            .collect()
+    };
+    let by_number = |nodes: &'a [Node]| -> Named<'a> {
+        let nodes = nodes.iter().enumerate();
+        nodes
+            .map(|(number, node)| (number.to_string(), node))
+            .collect()
+    };
+    let named = by_name(a).zip(by_name(b));
+    Some(named.unwrap_or_else(|| (by_number(a), by_number(b))))
+}
+
+/// A list of tables.
+fn tables(node: &Node) -> Option<&[Node]> {
+    let Value::List(nodes) = &node.value else {
+        return None;
+    };
+    let mut all = nodes.iter();
+    all.all(|node| matches!(node.value, Value::Table(_)))
+        .then_some(nodes)
 }
 
 #[cfg(test)]
@@ -181,7 +183,10 @@ application = { kind = "web", sessions = 3, object_size = "$size" }
             of.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                 .collect()
         };
-        let found = differences((TEXT, &settings(of_a)), (b, &settings(of_b))).unwrap();
+        lines(differences((TEXT, &settings(of_a)), (b, &settings(of_b))).unwrap())
+    }
+
+    fn lines(found: Vec<Difference>) -> Vec<String> {
         let words = |value: &Option<String>| value.clone().unwrap_or("-".to_owned());
         let lines = found.iter();
         lines
@@ -228,6 +233,66 @@ application = { kind = "web", sessions = 3, object_size = "$size" }
                 "links.line.delay: - / 5ms",
                 "flows.web.application.sessions: 3 / 5"
             ]
+        );
+    }
+    #[test]
+    fn swept_parameters_have_their_values() {
+        let control = "flows.backup.congestion_control";
+        let size = "flows.web.application.object_size";
+        let sweep = "[sweep]\n";
+        let swept = TEXT
+            .replace("object_size = \"$size\"", "object_size = \"1kB\"")
+            .replace(sweep, &format!("{sweep}{size} = [\"$size\", \"1MB\"]\n"));
+        let faster = swept.replace("10mbit", "20mbit");
+        let found = |a: &str, b: &str, of_b: &[(&str, &str)]| -> Vec<String> {
+            let of_b: Vec<(String, String)> = of_b
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect();
+            lines(differences((a, &[]), (b, &of_b)).unwrap())
+        };
+        assert_eq!(
+            found(&swept, &faster, &[]),
+            ["links.line.rate: 10mbit / 20mbit"]
+        );
+        assert_eq!(
+            found(&swept, &swept, &[("size", "2MB"), (control, "cubic")]),
+            [
+                format!("{control}: cubic, netnice / cubic"),
+                format!("{size}: 40kB, 1MB / 2MB, 1MB")
+            ]
+        );
+        // The parameter may be swept itself, in a table, or named by a setting alone.
+        let both = swept.replace(sweep, &format!("{sweep}size = [\"5kB\", \"6kB\"]\n"));
+        assert_eq!(
+            found(&swept, &both, &[]),
+            [format!("{size}: 40kB, 1MB / 5kB, 6kB, 1MB")]
+        );
+        let queue = "links.line.queue";
+        let limits = (queue, "[{ limit = \"$size\" }, \"9kB\"]");
+        assert_eq!(
+            found(&swept, &swept, &[limits]),
+            [format!(
+                "{queue}: 200ms, {{ discipline = fq_codel }} / {{ limit = 40kB }}, 9kB"
+            )]
+        );
+        let plain = swept.replace("[\"$size\", ", "[\"3kB\", ");
+        let unused = plain.replace("[parameters]\nsize = \"40kB\"\n", "");
+        let outside = (size, "[\"$mine\", \"2kB\"]");
+        assert_eq!(
+            found(&unused, &unused, &[outside, ("mine", "7kB")]),
+            [format!("{size}: 3kB, 1MB / 7kB, 2kB")]
+        );
+    }
+
+    #[test]
+    fn lists_are_matched_by_names_or_by_numbers() {
+        // With a second `web` the flows of one side have no names of their own.
+        let flow = "\n[[flows]]\nname = \"web\"\nfrom = \"a\"\nto = \"b\"\n";
+        let twice = format!("{TEXT}{flow}");
+        assert_eq!(
+            found(&twice, &[], &[]),
+            ["flows.2: - / { name = web, from = a, to = b }"]
         );
     }
 }

@@ -111,20 +111,89 @@ pub(super) fn resolved<'a>(root: &'a Node, given: &'a [Setting], field: &str) ->
 
 /// Puts the settings in, then the parameters' values wherever "$name" stands.
 pub(super) fn apply(root: &mut Node, settings: &[Setting], known: &[&str]) -> Result<(), Fault> {
-    let mut parameters: BTreeMap<String, Node> = BTreeMap::new();
-    if let Some(table) = root.get("parameters") {
-        for entry in table.entries() {
-            parameters.insert(entry.key.clone(), entry.node.clone());
+    let (names, mut values) = parameters(root, settings)?;
+    let (of_parameters, fields): (Vec<&Setting>, Vec<&Setting>) = settings
+        .iter()
+        .partition(|setting| names.contains(&setting.key));
+    for setting in of_parameters {
+        values.insert(setting.key.clone(), setting.value.clone());
+    }
+    put(root, fields, &values, known)
+}
+
+/// As [`apply`] for all points of a sweep at once: what is swept is a text of all its values.
+pub(super) fn apply_joined(
+    root: &mut Node,
+    axes: Vec<(Setting, Vec<Node>)>,
+    given: Vec<Setting>,
+    known: &[&str],
+) -> Result<(), Fault> {
+    let given = given.into_iter().map(|setting| {
+        let values = vec![setting.value.clone()];
+        (setting, values)
+    });
+    let all: Vec<(Setting, Vec<Node>)> = axes.into_iter().chain(given).collect();
+    let each = all.iter().flat_map(|(setting, values)| {
+        values.iter().map(|value| Setting {
+            value: value.clone(),
+            ..setting.clone()
+        })
+    });
+    let (names, mut values_of) = parameters(root, &each.collect::<Vec<_>>())?;
+    let (of_parameters, fields): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|(setting, _)| names.contains(&setting.key));
+    for (setting, values) in of_parameters {
+        values_of.insert(setting.key, joined(values));
+    }
+    // Values of a swept field may be parameters.
+    let fields = fields.into_iter().map(|(setting, mut values)| {
+        for value in &mut values {
+            value.visit(&mut |node| insert(node, &values_of))?;
+        }
+        let value = joined(values);
+        Ok(Setting { value, ..setting })
+    });
+    let fields: Vec<Setting> = fields.collect::<Result<_, Fault>>()?;
+    put(root, fields.iter().collect(), &values_of, known)
+}
+
+/// Several values as a text.
+fn joined(mut values: Vec<Node>) -> Node {
+    match values.len() {
+        1 => values.remove(0),
+        _ => {
+            let values: Vec<String> = values.iter().map(Node::written).collect();
+            Node::new(Origin::File(0..0), Value::Text(values.join(", ")))
         }
     }
-    let used = used_parameters(root, settings)?;
-    refuse_unused(root, &used)?;
-    for setting in settings {
-        if parameters.contains_key(&setting.key) || used.contains(&setting.key) {
-            parameters.insert(setting.key.clone(), setting.value.clone());
-        } else {
-            set(root, setting, &parameters, known)?;
-        }
+}
+
+/// The names of all parameters, those that only a setting gives a value included, and the values that the file has for them.
+fn parameters(
+    root: &Node,
+    settings: &[Setting],
+) -> Result<(BTreeSet<String>, BTreeMap<String, Node>), Fault> {
+    let mut names = used_parameters(root, settings)?;
+    refuse_unused(root, &names)?;
+    let entries = root.get("parameters").map_or(&[][..], Node::entries);
+    let values = entries.iter();
+    let values: BTreeMap<String, Node> = values
+        .map(|entry| (entry.key.clone(), entry.node.clone()))
+        .collect();
+    names.extend(values.keys().cloned());
+    Ok((names, values))
+}
+
+/// Puts the settings of fields in, then the parameters' values.
+fn put(
+    root: &mut Node,
+    fields: Vec<&Setting>,
+    parameters: &BTreeMap<String, Node>,
+    known: &[&str],
+) -> Result<(), Fault> {
+    for setting in fields {
+        set(root, setting, parameters, known)?;
     }
     let Value::Table(entries) = &mut root.value else {
         return Ok(());
@@ -133,7 +202,7 @@ pub(super) fn apply(root: &mut Node, settings: &[Setting], known: &[&str]) -> Re
         if entry.key == "parameters" || entry.key == "sweep" {
             continue;
         }
-        entry.node.visit(&mut |node| insert(node, &parameters))?;
+        entry.node.visit(&mut |node| insert(node, parameters))?;
     }
     Ok(())
 }
