@@ -4,6 +4,8 @@
 use netnice_scenario::results::Estimate;
 use serde::{Deserialize, Serialize};
 
+use crate::outcome::says_less_than_range;
+
 /// A figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
@@ -155,9 +157,35 @@ impl Curve {
     pub fn shows_ranges(&self) -> bool {
         let mut points = self.points.iter();
         points.any(|point| {
-            let half_width = point.half_width.unwrap_or(0.0);
-            half_width > point.y.abs()
-                && point.range.is_some_and(|[least, largest]| least < largest)
+            let wide = |range| says_less_than_range(point.y, point.half_width, range);
+            point.range.is_some_and(wide)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::is_wide;
+
+    #[test]
+    fn curves_show_ranges_where_texts_do() {
+        for (values, wide) in [
+            (&[2.0, 4.0, 6.0][..], true),
+            (&[-6.0, -4.0, -2.0], true),
+            (&[3.0, 4.0, 5.0], false),
+            (&[4.0, 4.0], false),
+            (&[0.0, 0.0], false),
+            (&[4.0], false),
+        ] {
+            let value = Estimate::of(values).unwrap();
+            let mut curve = Curve::new("ours", CurveKind::Ours);
+            curve.add(1.0, Some(value));
+            assert_eq!(
+                (curve.shows_ranges(), is_wide(&value)),
+                (wide, wide),
+                "{values:?}"
+            );
+        }
     }
 }

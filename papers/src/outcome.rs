@@ -177,8 +177,17 @@ pub fn written(value: &Estimate) -> String {
 
 /// Is the interval wider than its mean?
 pub(crate) fn is_wide(value: &Estimate) -> bool {
-    let half_width = value.half_width_95.unwrap_or(0.0);
-    half_width > value.mean.abs() && value.min < value.max
+    says_less_than_range(value.mean, value.half_width_95, [value.min, value.max])
+}
+
+/// Does the range of the values from the least to the largest stand in the place of their interval? It does where the interval is wider
+/// than the mean, in texts and in figures.
+pub(crate) fn says_less_than_range(
+    mean: f64,
+    half_width: Option<f64>,
+    [least, largest]: [f64; 2],
+) -> bool {
+    half_width.unwrap_or(0.0) > mean.abs() && least < largest
 }
 
 /// As [`written`], with the range of the values or the interval.
