@@ -120,6 +120,10 @@ fn one_value_of_a_sweep_each_is_compared() {
     let rows = |table: &str| table.lines().filter(|line| line.contains(" ± ")).count();
     let throughput = succeeded(&compare(&["--only", "bulk throughput"]));
     assert_eq!(rows(&throughput), 1, "{throughput}");
+    // Zero in both, and of a link that is hardly used.
+    let drops = ["--only", "bottleneck (reverse) drops"];
+    assert_eq!(rows(&succeeded(&compare(&drops))), 1);
+    assert!(!table.contains("(reverse)"), "{table}");
     let differing = succeeded(&compare(&["--differing"]));
     assert!((1..rows(&table)).contains(&rows(&differing)), "{differing}");
     assert!(

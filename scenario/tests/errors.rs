@@ -612,6 +612,25 @@ fn a_parameter_is_used_in_the_file_or_in_a_setting() {
 }
 
 #[test]
+fn a_parameter_within_itself_is_an_error() {
+    let line = r#"queue = "150p""#;
+    let with = |parameters: &str, settings: &[(&str, &str)]| {
+        let queue = format!("queue = \"$queue\"\n[parameters]\n{parameters}");
+        complaint(line, &queue, settings)
+    };
+    let another = "{ discipline = \"drop_tail\", limit = \"$limit\" }";
+    assert_eq!(with("limit = \"9p\"", &[("queue", another)]), "no error");
+    for parameters in [
+        "queue = { limit = \"$queue\" }",
+        "queue = { limit = \"$limit\" }\nlimit = [\"$queue\"]",
+    ] {
+        let error = with(parameters, &[]);
+        let place = "test.toml:21:9: parameter `queue` is part of its own value";
+        assert!(error.contains(place), "{error}");
+    }
+}
+
+#[test]
 fn a_wrong_default_is_reported_once() {
     let text = SCENARIO.replace(
         "seeds = 2",

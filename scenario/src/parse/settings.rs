@@ -254,8 +254,41 @@ fn insert(node: &mut Node, parameters: &BTreeMap<String, Node>) -> Result<(), Fa
         let text = format!("parameter `{name}` is itself \"{}\"", value.written());
         return Err(Fault::new(node.origin.clone(), text));
     }
+    // Its values would be put in without an end.
+    if leads_to(value, name, parameters, &mut BTreeSet::new()) {
+        let text = format!(
+            "parameter `{name}` is part of its own value, {}",
+            value.written()
+        );
+        return Err(Fault::new(node.origin.clone(), text));
+    }
     *node = value.clone();
     Ok(())
+}
+
+/// Is "$name" in a value, or in that of a parameter that stands in it? `seen` are the parameters that were looked into.
+fn leads_to<'a>(
+    node: &'a Node,
+    name: &str,
+    parameters: &'a BTreeMap<String, Node>,
+    seen: &mut BTreeSet<&'a str>,
+) -> bool {
+    match &node.value {
+        Value::Text(text) => text.strip_prefix('$').is_some_and(|other| {
+            let new = seen.insert(other);
+            let within = || parameters.get(other);
+            other == name || new && within().is_some_and(|it| leads_to(it, name, parameters, seen))
+        }),
+        Value::List(nodes) => {
+            let mut nodes = nodes.iter();
+            nodes.any(|node| leads_to(node, name, parameters, seen))
+        }
+        Value::Table(entries) => {
+            let mut entries = entries.iter();
+            entries.any(|entry| leads_to(&entry.node, name, parameters, seen))
+        }
+        _ => false,
+    }
 }
 
 /// Sets the field at a path such as `links.bottleneck.rate`, where an entry of a list is called by its name or number.
