@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn completion_times_of_many_flows_are_drawn_soon() {
+    fn completion_times_of_many_flows_are_in_their_order() {
         let flows = (0..10_000).map(|number| format!("flow{number}"));
         let flows: Vec<String> = flows.collect();
         let figures = flows.iter().flat_map(|flow| {
@@ -256,10 +256,7 @@ mod tests {
             completion_times: times.collect(),
         };
         let (manifest, points) = (manifest(&[]), vec![point]);
-        let started = std::time::Instant::now();
         let plots = completion_times(&Sweep::new(&manifest, &Summary { points }));
-        // A search through all figures for each flow would take many times that.
-        assert!(started.elapsed().as_secs_f64() < 2.0);
         let curves = plots[0].chart.curves.iter();
         assert!(
             curves
