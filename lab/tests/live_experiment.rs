@@ -270,7 +270,7 @@ fn a_router_marks_instead_of_dropping() {
     let results = measure(file.scenario());
     let queue = bottleneck(&results);
     assert!(queue.marked > 0, "{queue:?}");
-    let dropped: u64 = queue.drops.iter().map(|drops| drops.packets).sum();
+    let dropped = queue.dropped();
     assert!(dropped <= queue.marked, "{queue:?}");
     assert!(queue.utilisation > 0.7, "{queue:?}");
 }

@@ -54,17 +54,25 @@ pub fn whole_number<T: TryFrom<u64>>(
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
         let number = number.and_then(|number: u64| T::try_from(number).ok());
-        number.ok_or_else(|| match *range.end() {
-            u64::MAX => format!("give a whole number of at least {}", range.start()),
-            most => format!("give a whole number from {} to {most}", range.start()),
+        number.ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            format!("give a whole number from {least} to {most}")
         })
     }
 }
 
 /// Parses an option's whole number of at least 1.
 pub fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
-    let number = whole_number(1..=u64::MAX)(text)?;
-    NonZeroUsize::new(number).ok_or_else(|| "give a whole number of at least 1".to_owned())
+    let number = text.parse();
+    number.map_err(|_| "give a whole number of at least 1".to_owned())
+}
+
+/// The settings of a run or of a point of a sweep, each as `key = value`.
+pub fn settings(settings: &[(String, String)]) -> Vec<String> {
+    let settings = settings.iter();
+    settings
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect()
 }
 
 fn scaled(mut value: f64, units: &[&str]) -> String {

@@ -97,7 +97,7 @@ pub(crate) fn meant<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
     called_here(given, names).or_else(|| nearest(given, names))
 }
 
-/// What to write in place of `given`, which has no one word here.
+/// Returns the advice for a name that no single name replaces.
 fn instead(given: &str, names: &[&str]) -> Option<&'static str> {
     let given: String = simplified(given).into_iter().collect();
     let mut found = INSTEAD.iter();

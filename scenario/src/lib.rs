@@ -12,6 +12,7 @@
 
 mod did_you_mean;
 mod explain;
+mod hexadecimal;
 pub mod input;
 pub mod model;
 pub mod network;

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use netnice_chart::palette::MOST_CURVES;
 use netnice_chart::{AxisData, Chart, Kind, Plot, Point};
 
-use crate::results::{Figure, Manifest, PointSummary, RunResults, Subject, Summary};
+use crate::results::{ALL_SIZES, Figure, Manifest, PointSummary, RunResults, Subject, Summary};
 use completion_times::completion_times;
 use curves::Curves;
 use sweep::Sweep;
@@ -35,16 +35,16 @@ pub fn plots(
     plots.push(response_times(&sweep));
     plots.extend(completion_times(&sweep));
     plots.retain(|plot| !plot.chart.is_empty());
+    let first = Summary {
+        points: summary.points.iter().take(1).cloned().collect(),
+    };
+    let drawn = match chosen {
+        true => &sweep,
+        false => &Sweep::new(manifest, &first),
+    };
     let mut in_time: Vec<Plot> = SERIES
         .iter()
-        .map(|&(quantity, label, scale)| match chosen {
-            true => time_series(&sweep, runs, quantity, label, scale),
-            false => {
-                let first = summary.points.iter().take(1).cloned().collect();
-                let first = Summary { points: first };
-                time_series(&Sweep::new(manifest, &first), runs, quantity, label, scale)
-            }
-        })
+        .map(|&(quantity, label, scale)| time_series(drawn, runs, quantity, label, scale))
         .collect();
     in_time.retain(|plot| !plot.chart.is_empty());
     let points = summary.points.len();
@@ -329,9 +329,6 @@ fn response_times(sweep: &Sweep) -> Plot {
         },
     }
 }
-
-/// The class that has all transfers, in words.
-const ALL_SIZES: &str = "all sizes";
 
 /// A logarithmic axis serves better.
 fn spans_decades(values: &[f64]) -> bool {

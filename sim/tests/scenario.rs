@@ -692,7 +692,7 @@ application = { kind = "cbr", rate = "80kbit" }
         assert!((1870..=1880).contains(&green.arrived), "{green:?}");
         assert_eq!(green.arrived + yellow.arrived + untagged, queue.arrived);
         assert_eq!(green.dropped, 0);
-        let dropped: u64 = queue.drops.iter().map(|drops| drops.packets).sum();
+        let dropped = queue.dropped();
         assert_eq!(yellow.dropped, dropped);
         assert_eq!(dropped > 800, drops, "{dropped}");
     }

@@ -359,7 +359,7 @@ fn first_flights_alike(model: &Recovery, real: &Recovery) -> bool {
     alike_packets(model, real).0 >= FLIGHTS && apart_ms / (FLIGHTS as f64) < 2.0
 }
 
-/// What a kernel did in a case, as a file of `lab/tests/recorded` has it.
+/// A recovery of a kernel in a case, as stored in a file of `lab/tests/recorded`.
 pub struct Recorded {
     /// Of the kernel.
     pub version: String,

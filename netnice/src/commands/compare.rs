@@ -204,8 +204,8 @@ fn differing(a: &Side, b: &Side, single: Vec<Difference>) -> Vec<Difference> {
     found
 }
 
-/// What keeps the points of two sweeps apart, for an error's end: a field of which they have no value in common, and that is not among
-/// the fields of one value.
+/// Names a field of which two sweeps have no value in common, for the end of an error, so that they have no point in common; not one
+/// of the fields of a single value.
 fn apart(a: &Summary, b: &Summary, single: &[Difference]) -> String {
     let values = |summary: &Summary, key: &str| -> Vec<String> {
         let settings = summary.points.iter().flat_map(|point| &point.settings);
@@ -324,11 +324,7 @@ fn write_differences(report: &mut String, differences: &[Difference]) {
 }
 
 fn write_point(report: &mut String, point: &PointComparison) {
-    let settings: Vec<String> = point
-        .settings
-        .iter()
-        .map(|(key, value)| format!("{key} = {value}"))
-        .collect();
+    let settings = text::settings(&point.settings);
     let _ = match settings.is_empty() {
         true => writeln!(report),
         false => writeln!(report, "\n{}", settings.join(", ")),

@@ -11,7 +11,7 @@ pub(super) fn split_unit(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// What is wrong with a text that has `unit` behind its number.
+/// Describes the mistake in a text whose number is followed by `unit`, which is unknown or empty.
 pub(super) fn wrong_unit(unit: &str) -> String {
     match unit {
         "" => "has no unit".to_owned(),

@@ -187,7 +187,7 @@ fn check_link(scenario: &Scenario, link: &Link, place: &Place, findings: &mut Fi
     );
 }
 
-/// What begins after the run has no effect.
+/// Refuses a beginning at or after the end of the run, which would have no effect.
 pub(super) fn check_begin(
     scenario: &Scenario,
     begin: TimeSpan,

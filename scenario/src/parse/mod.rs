@@ -19,6 +19,7 @@ use std::path::Path;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use crate::hexadecimal::hexadecimal;
 use crate::input;
 use crate::model::Scenario;
 use crate::network::{Layout, Place, Problem};
@@ -58,11 +59,6 @@ fn add_settings(hash: &mut Sha256, settings: &[&(String, String)]) {
         hash.update([0]);
         hash.update(value);
     }
-}
-
-fn hexadecimal(hash: Sha256) -> String {
-    let digest = hash.finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One point of a sweep: to be run once for each seed.
@@ -181,8 +177,8 @@ impl ScenarioFile {
             file: file.to_owned(),
             text: text.to_owned(),
             settings: settings.to_vec(),
-            hash: hexadecimal(hash),
-            hash_of_runs: hexadecimal(hash_of_runs),
+            hash: hexadecimal(&hash.finalize()),
+            hash_of_runs: hexadecimal(&hash_of_runs.finalize()),
             axes: axes.into_iter().map(|(axis, _)| axis.key).collect(),
             points,
         })

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 
 use netnice_chart::{AxisData, Chart, Kind, Plot, Point};
 
-use super::ALL_SIZES;
 use super::curves::Curves;
 use super::sweep::Sweep;
-use crate::results::{CompletionTimes, Estimate, PointSummary, Subject, Summary};
+use crate::results::{ALL_SIZES, CompletionTimes, Estimate, PointSummary, Subject, Summary};
 
 /// Cumulative distributions of the completion times of arriving transfers: without a sweep of all flows and classes of sizes in
 /// one plot, else a plot for each class, with a curve for each flow at each point.

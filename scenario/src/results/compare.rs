@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
+use super::summary::Settings;
 use super::{Estimate, Figure, PointSummary, Subject, Summary};
 use crate::parse::Difference;
 
@@ -95,9 +96,6 @@ impl Comparison {
     }
 }
 
-/// The names and values of a point of the sweep.
-type Settings = Vec<(String, String)>;
-
 /// What has at most one value in each set, and not the same in both.
 fn single_values(a: &Summary, b: &Summary) -> Vec<Difference> {
     /// The only value of `key`; an error where there are several.
@@ -158,18 +156,6 @@ fn order(rows: &mut [Row]) {
         let from = sizes.split('-').next().and_then(|from| from.parse().ok());
         (flow, from.unwrap_or(0))
     }
-    let place = |subject| match subject {
-        Subject::Figure => 0,
-        Subject::Flows => 1,
-        Subject::Class => 2,
-        Subject::Queue => 3,
-        Subject::Colour => 4,
-        Subject::Objects => 5,
-        Subject::Pages => 6,
-        Subject::Transfers => 7,
-        Subject::Calls => 8,
-        Subject::Videos => 9,
-    };
     let mut first: HashMap<(Subject, String), usize> = HashMap::new();
     for (number, row) in rows.iter().enumerate() {
         let object = (row.subject, flow(row).0.to_owned());
@@ -178,7 +164,8 @@ fn order(rows: &mut [Row]) {
     rows.sort_by_cached_key(|row| {
         let (name, size) = flow(row);
         let appeared = first[&(row.subject, name.to_owned())];
-        (place(row.subject), appeared, size)
+        let is_own = row.subject == Subject::Figure;
+        (!is_own, row.subject, appeared, size)
     });
 }
 

@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 
 use super::samples::Samples;
 use super::{RunResults, Series, Summary, tables};
+use crate::hexadecimal::hexadecimal;
 use crate::parse::{Point, ScenarioFile};
 use crate::{input, output};
 
@@ -636,10 +637,6 @@ fn read_series(_: Vec<u8>) -> io::Result<Vec<Series>> {
 
 fn sha256(content: &[u8]) -> String {
     hexadecimal(&Sha256::digest(content))
-}
-
-fn hexadecimal(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Name and SHA-256 of each file in a list; none where there is no list. A line that a full disk has cut off is none.

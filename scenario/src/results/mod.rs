@@ -37,9 +37,9 @@ pub use events::{EventKind, LinkEvent};
 pub use in_time::until_in_time;
 pub use phase_effect::{PhaseEffect, phase_effects};
 pub use run::{
-    CallQuality, CallResult, ClassResult, Delays, DerivedValue, Distribution, Drops, FlowResult,
-    LabReport, PacketsOfColour, PageTimes, PhaseResult, QueueResult, ResponseTimes, RunResults,
-    Series, SizeBin, SizeClass, Slowdown, VideoQuality, VideoResult,
+    ALL_SIZES, CallQuality, CallResult, ClassResult, Delays, DerivedValue, Distribution, Drops,
+    FlowResult, LabReport, PacketsOfColour, PageTimes, PhaseResult, QueueResult, ResponseTimes,
+    RunResults, Series, SizeBin, SizeClass, Slowdown, VideoQuality, VideoResult,
 };
 pub use statistics::{Estimate, jain_index, quantile, student_t_975};
 pub use summary::{CompletionTimes, Figure, PointSummary, Subject, Summary, Unit};

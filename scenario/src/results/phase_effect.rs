@@ -62,7 +62,7 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
         .collect();
     let of_link = |link: &NetworkLink| {
         let queue = queues.get(link.name.as_str());
-        queue.map_or(0.0, |queue| share(dropped(queue), queue.arrived))
+        queue.map_or(0.0, |queue| share(queue.dropped(), queue.arrived))
     };
     let flows = network.flows.iter().zip(&run.flows);
     let found = flows.filter_map(|(flow, result)| {
@@ -82,7 +82,7 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
         let only_full_queues = path.iter().all(|link| {
             let queue = queues.get(link.name.as_str());
             queue.is_none_or(|queue| {
-                dropped(queue) == 0
+                queue.dropped() == 0
                     || matches!(*link.queue, DisciplineConfig::DropTail(_)) && only_overflows(queue)
             })
         });
@@ -150,10 +150,6 @@ fn packet_time(link: &NetworkLink) -> Option<Duration> {
 
 fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
-}
-
-fn dropped(queue: &QueueResult) -> u64 {
-    queue.drops.iter().map(|drops| drops.packets).sum()
 }
 
 /// Returns true if the link dropped packets for a full queue only.

@@ -209,6 +209,13 @@ pub struct QueueResult {
     pub waiting: Delays,
 }
 
+impl QueueResult {
+    /// Packets dropped, of all classes and for whatever cause.
+    pub fn dropped(&self) -> u64 {
+        self.drops.iter().map(|drops| drops.packets).sum()
+    }
+}
+
 /// Packets dropped for one cause, of one class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drops {
@@ -393,17 +400,20 @@ pub struct Slowdown {
 }
 
 impl SizeClass {
-    /// The sizes in words: `all sizes`, or as `100kB to 10MB`.
+    /// The sizes in words: [`ALL_SIZES`], or as `100kB to 10MB`.
     pub fn words(&self) -> String {
         sizes_in_words(self.above_bytes, self.to_bytes)
     }
 }
 
+/// The class of all sizes, in words.
+pub const ALL_SIZES: &str = "all sizes";
+
 /// A class of sizes in words.
 pub(super) fn sizes_in_words(above_bytes: u64, to_bytes: Option<u64>) -> String {
     let above = Bytes::new(above_bytes);
     match (above_bytes, to_bytes.map(Bytes::new)) {
-        (0, None) => "all sizes".to_owned(),
+        (0, None) => ALL_SIZES.to_owned(),
         (0, Some(to)) => format!("up to {to}"),
         (_, None) => format!("above {above}"),
         (_, Some(to)) => format!("{above} to {to}"),

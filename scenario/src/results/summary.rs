@@ -2,7 +2,7 @@
 //! All runs together: for each point of the sweep, each figure's mean over the seeds.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use super::{
 };
 
 /// The names and values of a point of the sweep.
-type Settings = Vec<(String, String)>;
+pub(super) type Settings = Vec<(String, String)>;
 
 /// All points of a sweep.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -351,7 +351,11 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
     const OTHERS: usize = 1000;
     let most = runs.iter().map(|run| most_figures(run)).max();
     let mut gathered = Gathered::with_capacity(most.unwrap_or(0) + OTHERS);
-    let all_bins: BTreeSet<_> = runs.iter().flat_map(|run| bins(run)).collect();
+    let mut sizes: BTreeMap<&str, BTreeSet<Limits>> = BTreeMap::new();
+    for responses in runs.iter().flat_map(|run| &run.response_times) {
+        let of_flow = sizes.entry(&responses.flow).or_default();
+        of_flow.extend(responses.bins.iter().map(limits));
+    }
     for run in runs {
         for (group, flows) in run.groups() {
             add_group(&mut gathered, group, &flows);
@@ -382,8 +386,7 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
             add("max_queue", Unit::Packets, queue.max_packets as f64);
             add("mean_wait", Unit::Seconds, queue.waiting.mean_s);
             add("p99_wait", Unit::Seconds, queue.waiting.p99_s);
-            let dropped: u64 = queue.drops.iter().map(|drops| drops.packets).sum();
-            add("drops", Unit::None, share(dropped, queue.arrived));
+            add("drops", Unit::None, share(queue.dropped(), queue.arrived));
             add("marks", Unit::None, share(queue.marked, queue.arrived));
             for of_colour in &queue.colours {
                 let of = format!("{} {}", queue.link, of_colour.colour);
@@ -405,10 +408,9 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
                 add("objects", Unit::None, bin.response.count as f64);
             }
             // In this run there was no such object.
-            let here: HashSet<_> = responses.bins.iter().map(limits).collect();
-            let of_flow = all_bins.iter().filter(|bin| bin.0 == responses.flow);
-            for (flow, from, to) in of_flow.filter(|bin| !here.contains(&(bin.1, bin.2))) {
-                let of = format!("{flow} {from}-{to}");
+            let here: BTreeSet<Limits> = responses.bins.iter().map(limits).collect();
+            for (from, to) in sizes[&*responses.flow].difference(&here) {
+                let of = format!("{} {from}-{to}", responses.flow);
                 gathered.add(Subject::Objects, &of, "objects", Unit::None, 0.0);
             }
             if let Some(pages) = &responses.pages {
@@ -461,15 +463,10 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
     gathered.finish()
 }
 
-/// The flows with response times of a run, and the limits of the sizes of their objects, in bytes.
-fn bins(run: &RunResults) -> impl Iterator<Item = (&str, u64, u64)> {
-    run.response_times.iter().flat_map(|responses| {
-        let bins = responses.bins.iter().map(limits);
-        bins.map(|(from, to)| (responses.flow.as_str(), from, to))
-    })
-}
+/// The smallest size of a bin and the one that it ends below, in bytes.
+type Limits = (u64, u64);
 
-fn limits(bin: &SizeBin) -> (u64, u64) {
+fn limits(bin: &SizeBin) -> Limits {
     (bin.from_bytes, bin.to_bytes)
 }
 

@@ -38,7 +38,7 @@ const KINDS: [Kind; 3] = [
 ];
 
 /// Warnings of a scenario that has been read, a line each: of controls that depend on marks, on paths whose queues do not mark; of
-/// flows over TCP that no link limits; and of random traffic that offers more than a link sends.
+/// flows over TCP that no link limits; and of arriving transfers that offer more than a link sends.
 pub fn warnings(file: &ScenarioFile) -> Vec<String> {
     let points = file.points.iter().take(MOST_POINTS);
     let all: BTreeSet<String> = points

@@ -95,9 +95,7 @@ fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
         to: NodeId(link.to as u32),
         setup,
         name: link.name.clone(),
-        measured: link.rate.is_some()
-            || link.conditions.policer.is_some()
-            || !link.conditions.outages.is_empty(),
+        measured: link.rate.is_some() || link.conditions.policer.is_some(),
         sampled: false,
         capture: None,
         recorded: false,

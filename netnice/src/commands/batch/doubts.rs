@@ -9,12 +9,12 @@ use netnice_scenario::results::{
     phase_effects,
 };
 
-use crate::text::say;
+use crate::text::{self, say};
 
 /// Warnings of one kind that are shown at most.
 const MOST_WARNINGS: usize = 3;
 
-/// What casts doubt on the figures of one flow.
+/// A reason to doubt the figures of one flow.
 trait Doubt {
     /// Name of the flow.
     fn flow(&self) -> &str;
@@ -106,14 +106,9 @@ fn place<T>(found: &Found<T>, all: usize) -> String {
     if all == 1 {
         return String::new();
     }
-    let settings = found.run.settings.iter();
-    let settings: String = settings
-        .map(|(key, value)| format!(", {key} = {value}"))
-        .collect();
-    format!(
-        " (seed {}{settings}; in {} of {all} runs)",
-        found.run.seed, found.runs
-    )
+    let mut words = vec![format!("seed {}", found.run.seed)];
+    words.extend(text::settings(&found.run.settings));
+    format!(" ({}; in {} of {all} runs)", words.join(", "), found.runs)
 }
 
 /// Warns of the first of one kind, and says how many more there are; `where_all` says where they are shown.

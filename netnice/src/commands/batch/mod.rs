@@ -237,14 +237,9 @@ impl BatchArguments {
             note_equal_runs(&runs);
         }
         for run in distrusted(&runs) {
-            let settings = run.settings.iter();
-            let settings: String = settings
-                .map(|(key, value)| format!("{key} = {value}, "))
-                .collect();
-            let line = format!(
-                "NOT TRUSTWORTHY: {settings}seed {}: {}",
-                run.seed, run.reason
-            );
+            let mut words = text::settings(run.settings);
+            words.push(format!("seed {}: {}", run.seed, run.reason));
+            let line = format!("NOT TRUSTWORTHY: {}", words.join(", "));
             say!("netnice: {}", style::alarm(line));
         }
         if let Some(signal) = interrupted {

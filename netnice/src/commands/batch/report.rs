@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::DerivedFigure;
-use netnice_scenario::results::{Figure, PointSummary, RunResults, Subject, Summary};
+use netnice_scenario::results::{ALL_SIZES, Figure, PointSummary, RunResults, Subject, Summary};
 
 use super::figures::{Words, fraction, percent, plain, rate, ratio, seconds, time};
 use crate::{style, text};
@@ -142,7 +142,7 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
     report
 }
 
-/// What a table has in place of a figure that there is not.
+/// The cell of a table for a figure without a value.
 const NO_FIGURE: &str = "-";
 
 /// Leaves out the columns of figures that no row has. The first `left` are no figures.
@@ -326,7 +326,7 @@ fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let mut names = subjects(point, Subject::Objects);
     // The transfers of a flow of arrivals have a table of their own.
     let arrive = |name: &str| {
-        let all = format!("{} all sizes", without_last(name));
+        let all = format!("{} {ALL_SIZES}", without_last(name));
         point
             .figure(Subject::Transfers, &all, "transfers")
             .is_some()
