@@ -12,23 +12,23 @@ export PROPTEST_RNG_SEED ?= 1
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
 # Each of these has a lock file of its own, which a dependency added to a crate of the first makes stale.
-MANIFESTS = Cargo.toml examples/extension/Cargo.toml fuzz/Cargo.toml python/Cargo.toml
+MANIFESTS = Cargo.toml lab/examples/extension/Cargo.toml tools/fuzz/Cargo.toml python/Cargo.toml
 C_SOURCES = $(shell find bench congestion examples kernel papers python/tests -name '*.[ch]' | sort)
 # The Python package's crate is a workspace of its own; its virtual environment follows the lock file.
 PYTHON ?= python3
 PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests \
-	bench/ablation bench/alternatives bench/compare_linux bench/compare_ns2 bench/compare_ns3 bench/comparison.py bench/download_programs bench/exporter_cost bench/farm bench/fast_paths bench/mirrors \
-	bench/simulators.py bench/speed bench/start_up \
-	bench/linux/linux_cases.py bench/ns2/measure bench/ns2/cases.py bench/ns3/ns3_cases.py \
-	netnice/tests/program/downloads.py scripts/check-links scripts/make-link-traces scripts/cli-reference \
+	tools/bench/ablation tools/bench/alternatives validation/compare_linux validation/compare_ns2 validation/compare_ns3 validation/comparison.py tools/bench/download_programs tools/bench/exporter_cost validation/farm tools/bench/fast_paths tools/bench/mirrors \
+	validation/simulators.py validation/speed tools/bench/start_up \
+	validation/linux/linux_cases.py validation/ns2/measure validation/ns2/cases.py validation/ns3/ns3_cases.py \
+	nice/cli/tests/program/downloads.py tools/check-links tools/make-link-traces tools/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/ansible tests/vm/chaos tests/vm/machine.py \
 	tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
 SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
-	scripts/prerequisites scripts/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside bench/linux/inside
+	tools/prerequisites tools/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside validation/linux/inside
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
@@ -38,33 +38,33 @@ help: ## Show this list
 	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
 build: ## Compile netnice to target/release/netnice
-	@scripts/prerequisites build
+	@tools/prerequisites build
 	$(CARGO) build --release --locked --package netnice
 
 demo: ## See the difference on an emulated link: two minutes, needs root
-	@scripts/prerequisites build demo
+	@tools/prerequisites build demo
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) target/release/netnice demo $(ARGS)
 
 test: ## Run all tests; those of the running kernel ask for root
-	@scripts/prerequisites build demo containers browser
+	@tools/prerequisites build demo containers browser
 	$(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
-	$(CARGO) test --locked --manifest-path examples/extension/Cargo.toml --target-dir target/extension
+	$(CARGO) test --locked --manifest-path lab/examples/extension/Cargo.toml --target-dir target/extension
 
 test-unprivileged: ## Run the tests that need neither root nor a kernel of a certain kind
-	@scripts/prerequisites build browser
+	@tools/prerequisites build browser
 	NETNICE_TEST_LIVE=no $(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
 
 test-live: ## Run one file of live tests, as root: make test-live TEST=live_run, of which ARGS=NAME selects tests
-	@scripts/prerequisites build demo
+	@tools/prerequisites build demo
 	$(CARGO) test --locked $(RUNNER) --test $(TEST) -- $(ARGS)
 
 test-kernels: ## Try it on kernels 6.1, 6.12 and one locked down, in qemu: some minutes, no root
-	@scripts/prerequisites build kernels
+	@tools/prerequisites build kernels
 	tests/kernels/run $(ARGS)
 
 $(PYTHON_ENVIRONMENT)/installed: python/requirements.lock
-	@scripts/prerequisites build python
+	@tools/prerequisites build python
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "the lock file is for Python 3.11 and later: set PYTHON=")'
 	$(PYTHON) -m venv --clear $(PYTHON_ENVIRONMENT)
 	$(PYTHON_ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
@@ -90,41 +90,41 @@ test-cluster: wheel ## Kill workers, schedulers and heads of Dask and Ray below 
 	target/python-cluster/bin/python python/bench/cluster $(ARGS)
 
 test-systemd: deb ## Install, reboot, upgrade and remove under systemd in a Debian 12: minutes, needs root; OTHER=another version
-	@scripts/prerequisites build demo systemd
+	@tools/prerequisites build demo systemd
 	$(SUDO) tests/vm/systemd --netnice target/packages/root/usr/bin/netnice \
 		--deb $$(ls -t target/packages/netnice_*.deb | head -n 1) $(if $(OTHER),--other $(OTHER)) $(ARGS)
 
 test-ansible: deb ## Run the play for Ansible on a Debian 12 with systemd: minutes, needs root
-	@scripts/prerequisites build systemd ansible
+	@tools/prerequisites build systemd ansible
 	$(SUDO) tests/vm/ansible --deb $$(ls -t target/packages/netnice_*.deb | head -n 1) $(ARGS)
 
 test-packages: ## Install the packages in clean roots of Debian 12 and Ubuntu 24.04, run the demo, remove them: minutes, needs root
-	@scripts/prerequisites build package packages
+	@tools/prerequisites build package packages
 	packaging/build deb rpm tarball
 	$(SUDO) tests/packages/clean-roots $(ARGS)
 
 deb rpm tarball: ## Build a package in target/packages: one static program, man pages, completions, a unit of systemd
-	@scripts/prerequisites build package
+	@tools/prerequisites build package
 	packaging/build $@
 
 release: ## Prepare release VERSION=0.2.0: version, changelog, checks, packages; commits, but neither tags nor pushes; DRY_RUN=1
-	@scripts/prerequisites build lint package
+	@tools/prerequisites build lint package
 	packaging/release $(VERSION)
 
 fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ_SECONDS=600 for each
 	mkdir -p fuzz/corpus/scenario_file fuzz/corpus/engine
-	$(CARGO) +nightly fuzz run scenario_file fuzz/corpus/scenario_file scenarios bench/ns2 -- \
+	$(CARGO) +nightly fuzz run scenario_file fuzz/corpus/scenario_file scenarios validation/ns2 -- \
 		-max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=30
 	$(CARGO) +nightly fuzz run engine -- -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=4096
 
 chaos: ## Kill netnice at random moments and see what is left: minutes, needs root; CHAOS_ROUNDS=100, OTHER=another version
-	@scripts/prerequisites build demo
+	@tools/prerequisites build demo
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) env CHAOS_ROUNDS=$(CHAOS_ROUNDS) tests/chaos/chaos --netnice target/release/netnice \
 		$(if $(OTHER),--other $(OTHER)) $(ARGS)
 
 test-nri: ## Have containerd 2 and 1.7 start pods with `netnice nri` as their plugin: minutes; needs Go, debootstrap and root
-	@scripts/prerequisites build demo containers systemd
+	@tools/prerequisites build demo containers systemd
 	tests/nri/build target/nri
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) tests/nri/nri --netnice target/release/netnice --programs target/nri/bin $(ARGS)
@@ -132,7 +132,7 @@ test-nri: ## Have containerd 2 and 1.7 start pods with `netnice nri` as their pl
 	$(SUDO) tests/nri/nri --netnice target/release/netnice --programs target/nri/bin --systemd $(ARGS)
 
 test-prometheus: ## Have Prometheus scrape `netnice exporter`, and try the dashboard: a minute, needs root and Debian's prometheus
-	@scripts/prerequisites build demo prometheus
+	@tools/prerequisites build demo prometheus
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) tests/prometheus/prometheus --netnice target/release/netnice $(ARGS)
 
@@ -140,64 +140,64 @@ test-dashboard: ## Compare the dashboard with the types that Grafana publishes: 
 	tests/prometheus/dashboard $(ARGS)
 
 peers: ## Send to peers that lie, with netnice and with cubic: two minutes, needs root
-	@scripts/prerequisites build demo
+	@tools/prerequisites build demo
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) tests/peers/peers --netnice target/release/netnice $(ARGS)
 
 lint: ## Check style, common mistakes, and the licences and sources of crates
-	@scripts/prerequisites build lint
+	@tools/prerequisites build lint
 	@for manifest in $(MANIFESTS); do \
 		$(CARGO) update --quiet --workspace --locked --manifest-path $$manifest || \
 			{ echo "run cargo update --workspace --manifest-path $$manifest and commit the lock file" >&2; exit 1; }; \
 	done
 	$(CARGO) fmt --all -- --check
-	$(CARGO) fmt --manifest-path examples/extension/Cargo.toml -- --check
+	$(CARGO) fmt --manifest-path lab/examples/extension/Cargo.toml -- --check
 	$(CARGO) fmt --manifest-path python/Cargo.toml -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
-	$(CARGO) clippy --locked --manifest-path examples/extension/Cargo.toml --target-dir target/extension --all-targets -- --deny warnings
+	$(CARGO) clippy --locked --manifest-path lab/examples/extension/Cargo.toml --target-dir target/extension --all-targets -- --deny warnings
 	clang-format --dry-run -Werror $(C_SOURCES)
 	target/ruff/bin/ruff check $(PYTHON_SOURCES)
 	target/ruff/bin/ruff format --check $(PYTHON_SOURCES)
-	bench/ablation --check
+	tools/bench/ablation --check
 	shellcheck $(SCRIPTS)
-	scripts/check-links
+	tools/check-links
 	for manifest in $(MANIFESTS); do \
 		target/audit/bin/cargo-deny --manifest-path $$manifest --config deny.toml --locked \
 			check --hide-inclusion-graph licenses bans sources || exit; \
 	done
 
 audit: ## Compare the crates with RustSec's list of vulnerabilities, fetched or in ADVISORY_DB=DIRECTORY
-	@scripts/prerequisites build lint
+	@tools/prerequisites build lint
 	for manifest in $(MANIFESTS); do \
 		target/audit/bin/cargo-audit audit --file $${manifest%.toml}.lock --deny warnings \
 			$(if $(ADVISORY_DB),--no-fetch --db $(ADVISORY_DB)) || exit; \
 	done
 
 format: ## Format the sources
-	@scripts/prerequisites build lint
+	@tools/prerequisites build lint
 	$(CARGO) fmt --all
-	$(CARGO) fmt --manifest-path examples/extension/Cargo.toml
+	$(CARGO) fmt --manifest-path lab/examples/extension/Cargo.toml
 	$(CARGO) fmt --manifest-path python/Cargo.toml
 	clang-format -i $(C_SOURCES)
 	target/ruff/bin/ruff format $(PYTHON_SOURCES)
 
 docs: build ## Write the page on the command line, docs/cli.md, from `--help`
-	scripts/cli-reference target/release/netnice
+	tools/cli-reference target/release/netnice
 
 book: ## Write the documentation as a book to target/book
 	@command -v mdbook >/dev/null || { echo "make book needs mdBook: cargo install mdbook --locked" >&2; exit 1; }
 	mdbook build
 
 bench: ## Measure the controls beside others: takes long, needs root and a quiet machine
-	@scripts/prerequisites build
+	@tools/prerequisites build
 	$(CARGO) build --release --locked --package netnice-bench
 	$(SUDO) target/release/netnice-bench $(ARGS)
 
 compare-ns: build ## Compare the simulator with ns-2 and ns-3 (apt-get install ns2 libns3-dev), figures and speed
-	bench/compare_ns2 $(ARGS)
-	bench/compare_ns3 $(ARGS)
-	bench/speed
-	bench/farm
+	validation/compare_ns2 $(ARGS)
+	validation/compare_ns3 $(ARGS)
+	validation/speed
+	validation/farm
 
 install: build ## Install the program to /usr/local/bin, or below PREFIX
 	$(if $(DESTDIR),,$(SUDO)) install -D -s -m 755 target/release/netnice $(DESTDIR)$(PREFIX)/bin/netnice

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Congestion controls written in Python, with the interface of those in C files (`congestion/policy/control.h`).
+//! Congestion controls written in Python, with the interface of those in C files (`policies/control.h`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

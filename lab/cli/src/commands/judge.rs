@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice judge`: congestion controls on a grid of paths and rivals.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use netnice_emulation as experiment;
+use netnice_judge::{Effort, Judgement, Plan, PlanError, markdown, page};
+use netnice_kernel::need_root;
+use netnice_scenario::pool::Make;
+
+use super::batch::{command, interrupted_by};
+use super::lab;
+use netnice_terminal::signals::HeldSignals;
+use netnice_terminal::text::{self, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  How netnice does on many paths beside many rivals, in the simulator:
+      netnice judge
+
+  The same in short, side by side with other low-priority controls:
+      netnice judge netnice tcplp ledbat ledbatpp tcpnice --quick
+
+  A control of your own, in a C file, beside netnice:
+      netnice judge ./mine.h netnice --quick
+
+  One path and one rival, with ten seeds:
+      netnice judge netnice --path fq_codel --rival cubic --seeds 10
+
+  On this kernel, in real time, as root:
+      sudo netnice judge netnice bbr --lab --quick
+
+  Interrupted? What is finished is kept, and not computed again:
+      netnice judge --resume
+
+Each cell is a path, a rival and a control. The control begins alone; the rival comes, stays, and \
+goes again. The same runs without the control and without the rival say what either loses. Figures \
+are means over the seeds, with 95 % confidence intervals where there are two seeds or more.
+
+The directory of --out:
+  judgement.html   one page for any browser: RFC 9743's questions, a heat map
+                   for each figure, and each cell with its goodput over time and
+                   the command that makes it
+  judgement.json   the same for programs
+  scenarios/       the scenario of each cell, for `netnice sim` and `netnice
+                   lab`, and the C files
+  runs/            what was measured of each run
+
+Needs root for --lab only. Exit codes: 0 done, whatever the figures; 1 failed, 2 wrong usage; 130 \
+interrupted.";
+
+/// Judge congestion controls on many paths, beside many rivals
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Controls under test: names, or C files such as ./mine.h [default: netnice]
+    controls: Vec<String>,
+    /// In the simulator (the default)
+    #[arg(long, conflicts_with = "lab")]
+    sim: bool,
+    /// On this kernel, in real time, on paths of at most 100 Mb/s; needs root
+    #[arg(long)]
+    lab: bool,
+    /// Fewer paths and rivals, and shorter runs
+    #[arg(long)]
+    quick: bool,
+    /// Only this path; can be repeated
+    #[arg(long = "path", value_name = "NAME")]
+    paths: Vec<String>,
+    /// Only this rival; can be repeated
+    #[arg(long = "rival", value_name = "NAME")]
+    rivals: Vec<String>,
+    /// Runs of each cell, with the seeds 1 to NUMBER [default: 1 with --quick, else 3]
+    #[arg(long, value_name = "NUMBER", value_parser = text::whole_number::<u64>(1..=1000))]
+    seeds: Option<u64>,
+    /// Runs at a time [default: one for each core; with --lab 1]
+    #[arg(long, value_name = "NUMBER", value_parser = text::at_least_one)]
+    jobs: Option<NonZeroUsize>,
+    /// Where runs and results are kept
+    #[arg(long, value_name = "DIRECTORY", default_value = "judgement")]
+    out: PathBuf,
+    /// Reuse finished runs found in the directory
+    #[arg(long)]
+    resume: bool,
+    /// The figures as a page of Markdown, to this file
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// The judgement as JSON on stdout
+    #[arg(long)]
+    json: bool,
+    /// List the paths and rivals, and run nothing
+    #[arg(long, conflicts_with_all = ["json", "markdown", "resume"])]
+    list: bool,
+}
+
+/// Runs the cells and writes the results.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.list {
+        text::print(&list())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let effort = match arguments.quick {
+        true => Effort::Quick,
+        false => Effort::Full,
+    };
+    let controls = match arguments.controls.is_empty() {
+        true => &["netnice".to_owned()][..],
+        false => &arguments.controls,
+    };
+    let seeds = arguments.seeds.unwrap_or(match effort {
+        Effort::Quick => 1,
+        Effort::Full => 3,
+    });
+    let plan = Plan::new(
+        controls,
+        &arguments.paths,
+        &arguments.rivals,
+        effort,
+        arguments.lab,
+        seeds,
+    );
+    let plan = match plan {
+        Err(
+            error @ (PlanError::Unknown { .. }
+            | PlanError::ControlName(_)
+            | PlanError::SameName(_)
+            | PlanError::Scenario(_)),
+        ) => {
+            for line in error.to_string().lines() {
+                say!("netnice: {line}");
+            }
+            return Ok(ExitCode::from(2));
+        }
+        plan => plan?,
+    };
+    let check = match arguments.lab {
+        true => experiment::check,
+        false => netnice_scenario::network::not_simulated,
+    };
+    if let Some(problem) = plan.scenarios().flat_map(check).next() {
+        say!("netnice: {problem}");
+        return Ok(ExitCode::from(2));
+    }
+    match arguments.lab {
+        false => {
+            let cores = arguments.jobs.or(thread::available_parallelism().ok());
+            let make = |scenario: &_, seed, go_on: &dyn Fn() -> bool| {
+                Ok(netnice_sim::run(scenario, seed, go_on)?)
+            };
+            judge(arguments, &plan, &make, cores)
+        }
+        true => {
+            need_root("the lab, which makes network namespaces,")?;
+            let lab = lab::open(plan.scenarios())?;
+            let make =
+                |scenario: &_, seed, go_on: &dyn Fn() -> bool| Ok(lab.run(scenario, seed, go_on)?);
+            let code = judge(arguments, &plan, &make, arguments.jobs);
+            lab.close()?;
+            code
+        }
+    }
+}
+
+fn judge(
+    arguments: &Arguments,
+    plan: &Plan,
+    make: &Make<'_>,
+    jobs: Option<NonZeroUsize>,
+) -> Result<ExitCode> {
+    let signals = HeldSignals::hold()?;
+    let target = match arguments.json {
+        true => ProgressDrawTarget::hidden(),
+        false => ProgressDrawTarget::stderr(),
+    };
+    let bar = ProgressBar::with_draw_target(Some(plan.runs() as u64), target);
+    bar.set_style(ProgressStyle::with_template(
+        "{bar:30} {pos} of {len} runs  {eta} left",
+    )?);
+    let mut interrupted = None;
+    let (judgement, far) = plan.run(
+        make,
+        &arguments.out,
+        arguments.resume,
+        jobs.map_or(1, NonZeroUsize::get),
+        env!("CARGO_PKG_VERSION"),
+        command(),
+        |progress| {
+            bar.set_position(progress.runs as u64);
+            interrupted = signals.ending().or(interrupted);
+            match interrupted {
+                Some(_) => ControlFlow::Break(()),
+                None => ControlFlow::Continue(()),
+            }
+        },
+    )?;
+    bar.finish_and_clear();
+    write(arguments, &judgement)?;
+    if let Some(signal) = interrupted {
+        return Ok(interrupted_by(
+            signal,
+            (far.runs, far.of_runs),
+            &arguments.out,
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(arguments: &Arguments, judgement: &Judgement) -> Result<()> {
+    let file = |path: PathBuf, text: &str| {
+        fs::write(&path, text).with_context(|| path.display().to_string())
+    };
+    let json = serde_json::to_string(judgement).context("writing the judgement as JSON")?;
+    file(arguments.out.join("judgement.json"), &json)?;
+    file(arguments.out.join("judgement.html"), &page::page(judgement))?;
+    if let Some(path) = &arguments.markdown {
+        file(path.clone(), &markdown::markdown(judgement))?;
+    }
+    if arguments.json {
+        return text::print(&format!("{json}\n"));
+    }
+    text::print(&answers(judgement))?;
+    say!(
+        "netnice: the page is {}",
+        arguments.out.join("judgement.html").display()
+    );
+    Ok(())
+}
+
+/// The answers to the questions, a line each.
+fn answers(judgement: &Judgement) -> String {
+    let mut rows = vec![[&["question".to_owned()][..], &judgement.controls].concat()];
+    for question in netnice_judge::question::QUESTIONS {
+        let answers = judgement.answers.iter();
+        let answers = answers.filter(|answer| answer.question == question.title);
+        let mut row = vec![question.title.to_owned()];
+        row.extend(answers.map(|answer| format!("{} of {}", answer.yes, answer.cells)));
+        rows.push(row);
+    }
+    let lines = text::table(&rows, &[0]);
+    format!(
+        "Cells in which the answer to RFC 9743's question is yes, of those measured:\n{}\n",
+        lines.join("\n")
+    )
+}
+
+fn list() -> String {
+    let paths = netnice_judge::path::PATHS.iter();
+    let paths = paths.map(|path| vec![path.name.to_owned(), path.describe()]);
+    let rivals = netnice_judge::rival::RIVALS.iter();
+    let rivals = rivals.map(|rival| vec![rival.name.to_owned(), rival.describe.to_owned()]);
+    let table = |rows: Vec<Vec<String>>| text::table(&rows, &[0, 1]).join("\n");
+    format!(
+        "Paths:\n{}\n\nRivals:\n{}\n",
+        table(paths.collect()),
+        table(rivals.collect())
+    )
+}

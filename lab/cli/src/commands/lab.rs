@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice lab`: runs a scenario on the running kernel.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+use clap::Args;
+use netnice_emulation::{self as emulation, EventRecord, Lab, Watch};
+use netnice_kernel::need_root;
+use netnice_link::Namespace;
+use netnice_scenario::model::Scenario;
+use netnice_scenario::results::Backend;
+use netnice_scenario::{ScenarioFile, explain};
+use netnice_sim::Traces;
+
+use super::batch::{BatchArguments, Maker, WantedTraces, traces};
+use netnice_guard::Guard;
+use netnice_terminal::text::{self, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  Two Reno flows of this kernel over one link, three seeds; takes as long as the scenario says:
+      netnice lab scenarios/two_reno.toml --seeds 3 --set duration=60s
+
+  Print the set-up, and where it only approximates the scenario, without running it:
+      netnice lab scenarios/two_reno.toml --explain
+
+  Another control of this kernel:
+      netnice lab scenarios/two_reno.toml --set flows.reno.congestion_control=bbr
+
+  Simulated and measured, side by side:
+      netnice sim scenarios/two_reno.toml --out results/sim
+      netnice lab scenarios/two_reno.toml --out results/lab
+      netnice compare results/sim results/lab
+
+  Each packet at the bottleneck, retransmissions too, as `netnice sim --events` writes it:
+      netnice lab scenarios/two_reno.toml --seeds 1 --out results/lab --events bottleneck
+
+Real parts:
+  Each node at an end of a flow is a network namespace with this kernel's TCP and UDP; programs \
+  there send and receive. The network between them, with all links and queues of the scenario, is \
+  computed by the simulator's own code and moves the real packets. What this kernel cannot do is \
+  an error before anything starts.
+
+  Figures are as good as the machine is punctual. A run in which packets were handed over late, or \
+  lost outside the queues, says NOT TRUSTWORTHY, here and in its results. So does one whose --events \
+  the disk was too slow to take: they have gaps.
+
+The directory of --out is that of `netnice sim`; each run tells under `lab` how far it can be \
+trusted.
+Needs root. Several labs at once do not meet; nothing is left behind, whatever ends it.
+
+Exit codes: 0 done, 1 failed, or events missing in a record, 2 wrong usage, or a scenario with mistakes or beyond this kernel; \
+130 interrupted.";
+
+/// Run a scenario on this kernel: real TCP over an emulated network.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// The scenario, a TOML file
+    file: PathBuf,
+    /// Print topology and flows in words, and how they are realised, and run nothing
+    #[arg(long)]
+    explain: bool,
+    /// Runs at a time: more than one only while links are slow enough for this machine
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
+    jobs: NonZeroUsize,
+    /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and deliveries, as `netnice
+    /// sim --events`; `all` for all links; can be repeated. `NAME (reverse)` is the way back. With --resume, finished runs without it,
+    /// or with gaps in it, are made again
+    #[arg(long, value_name = "LINK", requires = "out")]
+    events: Vec<String>,
+    #[command(flatten)]
+    batch: BatchArguments,
+}
+
+/// Runs the scenario and prints its results.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    // Without root, a refusal of the kernel would look like a mistake in the scenario.
+    if !arguments.explain {
+        need_root("the lab, which makes network namespaces,")?;
+    }
+    let file = arguments.batch.load(&arguments.file, emulation::check)?;
+    let Some(file) = file else {
+        return Ok(ExitCode::from(2));
+    };
+    let wanted = WantedTraces {
+        pcap: &[],
+        events: &arguments.events,
+    };
+    if let Some(error) = wanted.unknown_link(&file)? {
+        say!("netnice: {error}");
+        return Ok(ExitCode::from(2));
+    }
+    if arguments.explain {
+        text::print(&explain(&file))?;
+        text::print(&emulation::explain(file.scenario()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !arguments.batch.quiet {
+        for note in notes(&file) {
+            say!("netnice: {note}");
+        }
+    }
+    let lab = open(file.points.iter().map(|point| &point.scenario))?;
+    let out = arguments.batch.out.as_deref();
+    let traces = |number, seed| wanted.of_run(out, number, seed);
+    let maker = Maker {
+        backend: Backend::Lab,
+        jobs: arguments.jobs.get(),
+        make: &|point, number, seed, go_on| {
+            traces::keep(traces(number, seed), |traces| {
+                let events = traces.map(|traces| record(traces, &point.scenario));
+                let events = events.transpose()?.flatten();
+                Ok(lab.run_with_events(&point.scenario, seed, events, go_on)?)
+            })
+        },
+        is_whole: &|point, number, seed| {
+            traces(number, seed).is_none_or(|it| traces::are_there(&it, &point.scenario))
+        },
+    };
+    let code = arguments.batch.run(&file, &maker);
+    lab.close()?;
+    code
+}
+
+/// Begins the record of a run's events, if there is to be one.
+fn record(traces: &Traces, scenario: &Scenario) -> Result<Option<EventRecord>> {
+    let sink = traces.begin_events(&traces::network(scenario)?)?;
+    let links = traces.events.clone();
+    Ok(sink.map(|sink| EventRecord { links, sink }))
+}
+
+/// Opens a lab for these scenarios; a guard cleans up however this process ends.
+pub fn open<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Result<Lab> {
+    let guard = Guard::post()?;
+    guard.cover_pins()?;
+    Ok(Lab::open(scenarios)?.watched_by(Guarded(Mutex::new(guard))))
+}
+
+/// Passes the namespaces of the user's programs to the guard.
+struct Guarded(Mutex<Guard>);
+
+impl Watch for Guarded {
+    fn begins(&self, namespace: &Namespace) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = guard.cover(namespace) {
+            say!("netnice: {error:#}; what is left after a kill will have to be ended by hand");
+        }
+    }
+
+    fn ended(&self, namespace: &Namespace) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A namespace that the guard does not forget costs it a look and no more.
+        let _ = guard.forget(namespace);
+    }
+}
+
+/// The parts that this kernel only approximates, over all points and each once.
+fn notes(file: &ScenarioFile) -> BTreeSet<String> {
+    let points = file.points.iter();
+    points
+        .flat_map(|point| emulation::notes(&point.scenario))
+        .collect()
+}

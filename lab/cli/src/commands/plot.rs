@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice plot` of a directory: draws results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, ValueEnum};
+use netnice_chart::png::png;
+use netnice_scenario::plot;
+use netnice_scenario::results::{ResultsDirectory, Summary};
+
+use netnice_terminal::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  netnice sim scenarios/square_wave.toml --out results/square_wave
+  netnice plot results/square_wave
+  netnice plot results/square_wave --format png --to figures
+  netnice plot results/home --point congestion_control=netnice --point queue=cake --to figures
+
+
+Figures of results, as far as these have the data:
+  figures_QUANTITY  the scenario's own [[figures]] of each quantity over the
+                    sweep, with 95 % confidence intervals; bars where its
+                    values are names or have several units
+  goodput_by_flow, mos_by_flow, page_time_by_flow, completion_by_flow,
+  bit_rate_by_flow, stall_time_by_flow
+                    the same of goodputs, calls, pages, arriving transfers and
+                    videos
+  response_times    mean response time of web objects by size
+  completion_times  cumulative distribution of the completion times of arriving
+                    transfers, of all seeds together; in a sweep another file
+                    for each class of sizes
+  cwnd, goodput, queue_packets, queue_delay
+                    time series where the scenario has a sampling interval, of
+                    the first point of a sweep, or of those that --point
+                    chooses, together: means over the seeds, with 95 %
+                    confidence intervals, or with each seed where there are
+                    fewer than five
+
+queue_delay is the backlog divided by the link's rate: what waits for a link that is down takes longer. A \
+retransmission that fills a hole brings all data behind it into order at once. Where goodputs over time \
+have peaks, more than twice their 99th percentile, the axis ends at 1.25 times that percentile, and the \
+caption has the largest value. A curve of fewer than 200 values above zero is not cut.
+
+Intervals that would hide how far the means are apart are cut. Queues that are idle, and curves beyond \
+those that can be told apart, are left out; stderr says how many.";
+
+/// Draw the results of a simulation.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// The directory that `netnice sim --out` has made
+    results: PathBuf,
+    /// Format of the files
+    #[arg(long, value_enum, default_value_t = Format::Svg)]
+    format: Format,
+    /// Only points of the sweep with this value: KEY is a swept field or its name's end, and VALUE a value or the
+    /// name in a table. Several values of a field: any of them
+    #[arg(long, value_name = "KEY=VALUE", value_parser = wanted)]
+    point: Vec<plot::Wanted>,
+    /// Directory for the files [default: plots in the directory of the results]
+    #[arg(long, value_name = "DIRECTORY")]
+    to: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Svg,
+    Png,
+}
+
+/// Parses `KEY=VALUE`.
+fn wanted(text: &str) -> Result<plot::Wanted, String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("give a swept field and its value, such as congestion_control=cubic".to_owned()),
+    }
+}
+
+/// Draws, and prints the names of the files.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if !arguments.results.exists() {
+        bail!(
+            "there is no {}: give the directory of `netnice sim --out`",
+            arguments.results.display()
+        );
+    }
+    let directory = ResultsDirectory::open(&arguments.results)?;
+    let runs = directory.runs()?;
+    let manifest = directory.manifest();
+    let runs = match arguments.point.is_empty() || runs.is_empty() {
+        true => runs,
+        false => plot::choose(manifest, runs, &arguments.point)
+            .map_err(|why| anyhow!("--point {why}"))?,
+    };
+    let chosen = !arguments.point.is_empty();
+    let plots = plot::plots(manifest, &runs, &Summary::of(&runs), chosen);
+    if plots.is_empty() {
+        bail!(
+            "{} has nothing to draw: no run is finished",
+            arguments.results.display()
+        );
+    }
+    let to = match &arguments.to {
+        Some(to) => to.clone(),
+        None => arguments.results.join("plots"),
+    };
+    fs::create_dir_all(&to).with_context(|| to.display().to_string())?;
+    for plot in plots {
+        for note in &plot.notes {
+            text::say!("netnice: {}: {note}", plot.name);
+        }
+        let path = to.join(match arguments.format {
+            Format::Svg => format!("{}.svg", plot.name),
+            Format::Png => format!("{}.png", plot.name),
+        });
+        save(&netnice_chart::svg(&plot), &path)?;
+        text::print(&format!("{}\n", path.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a picture in the format that the file's name ends in.
+fn save(svg: &str, picture: &Path) -> Result<()> {
+    let writing = || format!("writing {}", picture.display());
+    match picture.extension().is_some_and(|end| end == "png") {
+        true => fs::write(picture, png(svg).with_context(writing)?),
+        false => fs::write(picture, svg),
+    }
+    .with_context(writing)
+}

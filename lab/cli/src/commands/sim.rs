@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice sim`: runs a scenario in the packet-level simulator.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Once;
+use std::thread;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use netnice_scenario::model::Scenario;
+use netnice_scenario::network::not_simulated;
+use netnice_scenario::results::Backend;
+use netnice_scenario::{explain, json_schema};
+use netnice_sim::{Parts, Traces};
+
+use super::batch::{BatchArguments, Maker, WantedTraces, traces};
+use crate::allocator;
+use netnice_terminal::text::{self, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  Two Reno flows over one link, ten seeds:
+      netnice sim scenarios/two_reno.toml
+
+  Describe the scenario in words, without running it:
+      netnice sim scenarios/square_wave.toml --explain
+
+  Quick, and different from the file:
+      netnice sim scenarios/two_reno.toml --seeds 2 --set duration=50s \\
+          --set links.bottleneck.rate=1.5mbit --set flows.reno.congestion_control=cubic
+
+  Everything kept, and drawn:
+      netnice sim scenarios/square_wave.toml --out results/square_wave
+      netnice plot results/square_wave
+
+  Capture the packets of a link, for Wireshark:
+      netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --pcap bottleneck
+
+  Capture the packets of all links in one file:
+      netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --pcap all
+
+  Write what happens to packets at a link as a table, for Python or DuckDB:
+      netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --events bottleneck
+
+  One long run of a large network on two cores:
+      netnice sim backbone.toml --seeds 1 --cores 2
+
+  Interrupted? What is finished is kept, and not computed again:
+      netnice sim scenarios/square_wave.toml --out results/square_wave --resume
+
+The directory of --out:
+  manifest.json    version, hash of the scenario, seeds, command
+  scenario.toml    the scenario
+  runs/            one JSON file for each run, with all figures and time series
+  series/          with --series parquet, and from a million samples on: one
+                   Parquet file for each run, with its time series, which then
+                   are nowhere else
+  summary.json     means over the seeds with 95 % confidence intervals
+  SHA256SUMS       checksums of runs/ and series/; --resume makes runs again
+                   whose files differ
+  traces/          for each run, a file for each link of --pcap, or all.pcapng
+                   for all, and events.parquet with the links of --events
+  *.csv            the same, and flows, queues, colours of packets, response
+                   times, distributions of completion times and time series
+                   of all runs
+
+The same file and seed give the same figures to the last digit, whatever --jobs and --cores. The \
+file's format is described in docs/scenarios.md. Needs no root.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 interrupted.";
+
+/// Simulate a scenario packet by packet.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// The scenario, a TOML file
+    #[arg(required_unless_present = "schema")]
+    file: Option<PathBuf>,
+    /// Print topology and flows in words, and run nothing
+    #[arg(long)]
+    explain: bool,
+    /// Print the JSON Schema of scenario files, for editors
+    #[arg(long, exclusive = true)]
+    schema: bool,
+    /// Runs at a time [default: as many as there are cores, divided by --cores]
+    #[arg(long, value_name = "NUMBER", value_parser = text::at_least_one)]
+    jobs: Option<NonZeroUsize>,
+    /// Cores for each run, where its network can be split: parts that share no flow, or are joined only by links with a propagation delay
+    /// of 1 ms or more. Figures are the same
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
+    cores: NonZeroUsize,
+    /// Write the packets of this link as a pcapng file for each run; can be repeated. `NAME (reverse)` is the way back. `all` writes those of
+    /// all links to one file, all.pcapng, in the order of time, each link an interface; such a run takes one core. With --resume, finished
+    /// runs without it are made again
+    #[arg(long, value_name = "LINK", requires = "out")]
+    pcap: Vec<String>,
+    /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and
+    /// deliveries; `all` for all links; can be repeated. A tenth of the size of --pcap. With --resume, finished runs without it
+    /// are made again
+    #[arg(long, value_name = "LINK", requires = "out")]
+    events: Vec<String>,
+    #[command(flatten)]
+    batch: BatchArguments,
+}
+
+/// The message of `--cores` where it has no effect.
+const NOT_SPLIT: &str = "--cores: this network cannot be split into parts of similar size, and a run takes one core; \
+                         docs/simulator.md says what can";
+
+/// The same for a run whose packets go to one file.
+const ONE_FILE: &str = "--cores: with --pcap all, which writes one file, a run takes one core";
+
+/// Hosts and flows together from which on a run is large: 3000 to 5000 flows between hosts of their own.
+const MANY: u64 = 10_000;
+
+/// Runs the scenario and prints its results.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let Some(path) = &arguments.file else {
+        let schema = serde_json::to_string_pretty(&json_schema()).context("writing the schema")?;
+        text::print(&format!("{schema}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let Some(file) = arguments.batch.load(path, not_simulated)? else {
+        return Ok(ExitCode::from(2));
+    };
+    let wanted = WantedTraces {
+        pcap: &arguments.pcap,
+        events: &arguments.events,
+    };
+    if let Some(error) = wanted.unknown_link(&file)? {
+        say!("netnice: {error}");
+        return Ok(ExitCode::from(2));
+    }
+    if arguments.explain {
+        text::print(&explain(&file))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if file.points.iter().any(|point| is_large(&point.scenario)) {
+        allocator::prefer_huge_pages();
+    }
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let jobs = arguments
+        .jobs
+        .map_or(cores / arguments.cores, NonZeroUsize::get);
+    let runs = file.runs().len();
+    if jobs.min(runs) <= 1 && arguments.cores.get() == 1 {
+        allocator::share_memory();
+    }
+    let out = arguments.batch.out.as_deref();
+    let traces = |number, seed| wanted.of_run(out, number, seed);
+    let whole = Once::new();
+    let note_parts = |parts: Parts| {
+        if arguments.cores.get() > 1 && parts.count == 1 && !arguments.batch.quiet {
+            let why = match traces::has_all(&arguments.pcap) {
+                true => ONE_FILE,
+                false => NOT_SPLIT,
+            };
+            whole.call_once(|| say!("netnice: {why}"));
+        }
+    };
+    let maker = Maker {
+        backend: Backend::Simulation,
+        jobs: jobs.max(1),
+        make: &|point, number, seed, go_on| {
+            let (scenario, cores) = (&point.scenario, arguments.cores);
+            let run = |traces: Option<&Traces>| {
+                Ok(netnice_sim::run_on_cores(
+                    cores, scenario, seed, traces, go_on,
+                )?)
+            };
+            let run = traces::keep(traces(number, seed), run)?;
+            Ok(run.map(|(results, parts)| {
+                note_parts(parts);
+                results
+            }))
+        },
+        is_whole: &|point, number, seed| {
+            traces(number, seed).is_none_or(|it| traces::are_there(&it, &point.scenario))
+        },
+    };
+    arguments.batch.run(&file, &maker)
+}
+
+/// Returns true if a run has so many hosts and flows that huge pages suit its memory better.
+fn is_large(scenario: &Scenario) -> bool {
+    let hosts = scenario.nodes.iter().map(|node| u64::from(node.count));
+    let flows = scenario.flows.iter().filter_map(|flow| flow.count);
+    hosts.sum::<u64>() + flows.map(u64::from).sum::<u64>() >= MANY
+}

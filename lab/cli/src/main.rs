@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice-lab`: the laboratory. `netnice sim` and the like call it.
+// These macros panic on write errors; see `netnice_terminal::text`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod allocator;
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use netnice_terminal::text::say;
+use netnice_terminal::{usage, write_signals};
+
+#[global_allocator]
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
+
+/// The laboratory of netnice: transports on simulated and emulated links, judged and compared.
+///
+/// `netnice sim`, `netnice lab`, `netnice compare`, `netnice judge` and `netnice reproduce` are these commands.
+#[derive(Debug, Parser)]
+#[command(name = "netnice-lab", version, max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+struct Lab {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+fn main() -> ExitCode {
+    write_signals::ignore();
+    let lab = match Lab::try_parse() {
+        Ok(lab) => lab,
+        Err(error) => return usage::report(&error, &Lab::command()),
+    };
+    match lab.command.run() {
+        Ok(code) => code,
+        Err(error) => {
+            if let Some(usage) = error.downcast_ref() {
+                return usage::report(usage, &Lab::command());
+            }
+            // The line includes the causes of the error.
+            say!("netnice: {error:#}");
+            let log = error
+                .downcast_ref::<netnice_kernel::Error>()
+                .and_then(netnice_kernel::Error::log);
+            if let Some(log) = log.filter(|_| std::env::var_os("NETNICE_LOG").is_some()) {
+                say!("{log}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

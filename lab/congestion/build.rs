@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Compiles the policies natively: the same headers that the BPF programs include.
+
+fn main() {
+    println!("cargo::rerun-if-changed=../../policies");
+    println!("cargo::rerun-if-changed=src/native.c");
+    cc::Build::new()
+        .file("src/native.c")
+        .include("../../policies")
+        .warnings(true)
+        .extra_warnings(true)
+        .warnings_into_errors(true)
+        .compile("netnice_policy");
+}

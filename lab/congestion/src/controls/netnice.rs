@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! netnice: `policies/netnice.h`, called as in the kernel.
+
+use netnice_parameters::policies::NETNICE;
+use std::time::Duration;
+
+use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
+use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
+use crate::netnice::{self, NetNice};
+use netnice_parameters::policy::Report;
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: NETNICE.name,
+    summary: NETNICE.summary,
+    build: |settings| {
+        Box::new(NetNiceControl {
+            policy: NetNice::new(&settings.policy_parameters()),
+        })
+    },
+};
+
+/// The smallest window of the policy, in packets.
+const MINIMUM_CWND: u32 = 2;
+
+/// netnice. It sets the window in recovery as well.
+#[derive(Debug, Clone)]
+pub struct NetNiceControl {
+    policy: NetNice,
+}
+
+impl NetNiceControl {
+    /// `netnice_ssthresh` of the kernel's program. The policy sets the window itself; the sender's own recovery needs
+    /// this.
+    fn set_ssthresh(window: &mut Window) {
+        window.ssthresh = (whole_packets(window.cwnd) / 2).max(MINIMUM_CWND).into();
+    }
+}
+
+impl CongestionControl for NetNiceControl {
+    fn name(&self) -> &'static str {
+        REGISTRATION.name
+    }
+
+    fn on_handshake(&mut self, rtt_ns: u64) {
+        self.policy.on_handshake(Duration::from_nanos(rtt_ns));
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
+        let sampled = ack.rate_delivered > 0 && ack.rate_interval_ns > 0;
+        let cwnd = self.policy.on_ack(&netnice::Ack {
+            now_us: clock_us(ack.now_ns),
+            sample_rtt_us: sample_us(ack.rtt_ns),
+            tsval: ack.peer_clock().unwrap_or(0),
+            acked: ack.acked,
+            lost: ack.newly_lost,
+            in_flight: ack.in_flight,
+            delivered: ack.delivered as u32,
+            prior_delivered: ack.prior_delivered as u32,
+            rate_delivered: if sampled { ack.rate_delivered } else { 0 },
+            rate_interval_us: duration_us(ack.rate_interval_ns),
+            cwnd: whole_packets(window.cwnd),
+            has_timestamp: ack.peer_clock().is_some(),
+            ca_state: ack.ca_state,
+            app_limited: ack.app_limited,
+            at_receiver: false,
+            retransmitted: ack.retransmitted,
+        });
+        window.cwnd = cwnd.into();
+    }
+
+    fn on_loss(&mut self, _congestion: &Congestion, window: &mut Window) {
+        Self::set_ssthresh(window);
+    }
+
+    fn on_timeout(&mut self, _congestion: &Congestion, window: &mut Window) {
+        Self::set_ssthresh(window);
+    }
+
+    fn on_ecn_echo(&mut self, _congestion: &Congestion, _in_profile: bool, window: &mut Window) {
+        Self::set_ssthresh(window);
+    }
+
+    fn governs_recovery(&self) -> bool {
+        true
+    }
+
+    fn pacing_interval_ns(&self, window: &Window, smoothed_rtt_ns: u64) -> Option<u64> {
+        if smoothed_rtt_ns == 0 {
+            return None;
+        }
+        let cwnd = whole_packets(window.cwnd);
+        let over = self
+            .policy
+            .pacing_interval(cwnd, Duration::from_nanos(smoothed_rtt_ns));
+        let over_ns = u64::try_from(over.as_nanos()).unwrap_or(u64::MAX);
+        Some(over_ns.max(1000) / u64::from(cwnd))
+    }
+
+    fn pacing_burst_packets(&self) -> u32 {
+        self.policy.burst_packets()
+    }
+
+    fn report(&self) -> Option<Report> {
+        Some(*self.policy.report())
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The congestion controls of netnice.
+//!
+//! The deployable algorithms are written once, as integer C in `policies/`: the BPF congestion controls include those
+//! files, and this crate compiles the same files natively. They do no I/O and take the time as an argument, so that the
+//! kernel runs the code that is tested and simulated.
+
+pub mod control;
+pub mod control_file;
+pub mod control_interface;
+pub mod controls;
+pub mod dstcp;
+pub mod netnice;
+pub mod receiver;
+pub mod receivers;
+pub mod registry;
+mod state;
+pub mod tcplp;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! netnice at the receiving end: `policies/receiver.h`, called as in the kernel.
+
+use super::interface::{Member, Opening, ReceiverPolicy, Registration};
+use crate::receiver::{Advertised, Receiver, RoundTrip, Segment};
+use netnice_parameters::policy::Report;
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "netnice",
+    summary: "yields at the first sign of others' queues, and fills an idle link",
+    in_kernel: true,
+    without_timestamps: true,
+    of_senders: &[],
+    open: |parameters, opening| {
+        let Opening {
+            window_bytes,
+            mss,
+            now_us,
+            timestamps,
+            member,
+        } = opening;
+        Box::new(NetNiceReceiver {
+            policy: Receiver::new(parameters, window_bytes, mss, now_us),
+            round_trip: (!timestamps).then(Box::default),
+            member,
+        })
+    },
+};
+
+#[derive(Debug, Clone)]
+struct NetNiceReceiver {
+    policy: Receiver,
+    /// Of a connection without timestamps.
+    round_trip: Option<Box<RoundTrip>>,
+    member: Option<Member>,
+}
+
+impl ReceiverPolicy for NetNiceReceiver {
+    fn window(&mut self, segment: &Segment, advertised: &Advertised) -> u32 {
+        let mut segment = *segment;
+        segment.may_close &= self.member.is_some() && self.round_trip.is_none();
+        if let Some(round_trip) = self.round_trip.as_deref_mut() {
+            self.policy.time(round_trip, &mut segment, advertised);
+        }
+        let Some(member) = &self.member else {
+            return self.policy.window(&segment);
+        };
+        let mut shared = member.locked();
+        let shared = &mut *shared;
+        self.policy.window_in(
+            &mut shared.group,
+            member.number(),
+            &mut shared.path,
+            &segment,
+        )
+    }
+
+    fn clamp_bytes(&self) -> u32 {
+        self.policy.clamp_bytes()
+    }
+
+    fn report(&self) -> Report {
+        *self.policy.report()
+    }
+
+    fn boxed_clone(&self) -> Box<dyn ReceiverPolicy> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Errors, each one line that says what to do.
+
+use std::io;
+
+use netnice_link::LinkError;
+use netnice_scenario::network::Problem;
+
+/// An error of the lab.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// Namespaces, devices or the computed links cannot be set up.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The kernel does not know, or does not permit, a congestion control.
+    #[error("congestion control `{name}` cannot be used ({answer}); available are: {available}")]
+    CongestionControl {
+        /// The control asked for.
+        name: String,
+        /// The controls the kernel lists, separated by spaces.
+        available: String,
+        /// The kernel's answer.
+        answer: io::Error,
+    },
+    /// A scenario is invalid.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Scenario(Vec<Problem>),
+    /// The kernel does not accept one of netnice's congestion controls.
+    #[error(transparent)]
+    Kernel(#[from] netnice_kernel::Error),
+    /// A parameter of a congestion control is invalid.
+    #[error("{0}")]
+    Parameter(String),
+}

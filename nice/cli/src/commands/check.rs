@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice check`: what this kernel permits this user.
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use netnice_kernel::diagnostics::{self, Capability, Findings, Standing, State};
+use netnice_link::EmulatedLink;
+use serde::Serialize;
+
+use super::demo;
+use super::version::Version;
+use netnice_terminal::{style, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  Check as the current user, and as root:
+      netnice check; sudo netnice check
+  In a script, whether one command works:
+      netnice check --json | jq -e '.commands[] | select(.command == \"run\").state == \"works\"'
+
+  For a report of a mistake, with the build, the system and the kernel:
+      sudo netnice check --report
+
+Kernels:
+  6.1    all commands (a control can set the pacing rate from 6.0 on)
+  6.4    an upgrade replaces the control without a moment in which there is none
+
+Exit code:
+  0 if every command that this user may call works, else 1. A command that only root may call does \
+  not count for others.";
+
+/// Say what this kernel and user can do, and how to get what is missing.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Print also the version, the distribution, the kernel and the registered controls
+    #[arg(long, conflicts_with = "json")]
+    report: bool,
+}
+
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    run_works: bool,
+    capabilities: Vec<CapabilityReport<'a>>,
+    commands: Vec<CommandReport<'a>>,
+}
+
+#[derive(Serialize)]
+struct CapabilityReport<'a> {
+    name: &'a str,
+    state: &'static str,
+    detail: &'a str,
+}
+
+#[derive(Serialize)]
+struct CommandReport<'a> {
+    command: &'a str,
+    state: &'static str,
+    reason: Option<&'a str>,
+}
+
+/// Checks; fails if a command does not work.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let mut findings = diagnostics::check();
+    add_commands(&mut findings);
+    if arguments.json {
+        text::print(&format!(
+            "{}\n",
+            serde_json::to_string(&json_report(&findings))?
+        ))?;
+    } else {
+        let report = if arguments.report {
+            report()?
+        } else {
+            String::new()
+        };
+        text::print(&format!("{report}{}", lines(&findings)))?;
+    }
+    let mut standings = findings.commands.iter().map(|(_, standing)| standing);
+    Ok(
+        match standings.any(|standing| matches!(standing, Standing::Fails(_))) {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        },
+    )
+}
+
+/// Adds the commands that emulate a link, those that build on others, and those that need nothing of the kernel.
+fn add_commands(findings: &mut Findings) {
+    let root = nix::unistd::geteuid().is_root();
+    let tried = match root {
+        true => EmulatedLink::check().map_err(|error| format!("emulated link: {error}")),
+        false => Ok(()),
+    };
+    let (state, detail) = match &tried {
+        Ok(()) if root => (
+            State::Ok,
+            "network namespaces and TUN devices can be made".into(),
+        ),
+        Ok(()) => (State::Limited, "used by root only".into()),
+        Err(reason) => (State::Missing, reason.clone()),
+    };
+    findings.capabilities.push(Capability {
+        name: "emulated link",
+        state,
+        detail,
+    });
+    let standing = |name: &str| {
+        let mut commands = findings.commands.iter();
+        let found = commands.find(|(command, _)| *command == name);
+        found.map_or(Standing::Works, |(_, standing)| standing.clone())
+    };
+    let (run, attach, status) = (standing("run"), standing("attach"), standing("status"));
+    let programs = demo::check_programs().map_err(|error| error.to_string());
+    let link = match (root, tried) {
+        (false, _) => Standing::NeedsRoot,
+        (true, Ok(())) => Standing::Works,
+        (true, Err(reason)) => Standing::Fails(reason),
+    };
+    let demo = match (&link, run, programs) {
+        (Standing::Works, Standing::Works, Err(reason)) => Standing::Fails(reason),
+        (Standing::Works, run, _) => run,
+        (link, _, _) => link.clone(),
+    };
+    findings.commands.extend([
+        ("link", link.clone()),
+        ("lab", link),
+        ("demo", demo),
+        ("apply", attach.clone()),
+        ("oci-hook", attach.clone()),
+        ("nri", attach.clone()),
+        ("probe", attach),
+        ("exporter", status),
+        ("sim", Standing::Works),
+        ("compare", Standing::Works),
+        ("plot", Standing::Works),
+        ("reproduce", Standing::Works),
+        ("judge", Standing::Works),
+    ]);
+}
+
+/// Returns what a report of a mistake needs beside the findings. Files that cannot be read are left out.
+fn report() -> Result<String> {
+    let mut lines = Version::read()?.lines();
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let distribution = release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
+        .map(|name| name.trim_matches('"').to_owned());
+    let read = |path: &str| Some(fs::read_to_string(path).ok()?.trim_end().to_owned());
+    let user = match nix::unistd::geteuid().is_root() {
+        true => "root",
+        false => "not root",
+    };
+    for (name, value) in [
+        ("distribution", distribution),
+        ("kernel", read("/proc/version")),
+        (
+            "congestion controls",
+            read("/proc/sys/net/ipv4/tcp_available_congestion_control"),
+        ),
+        (
+            "default control",
+            read("/proc/sys/net/ipv4/tcp_congestion_control"),
+        ),
+        ("lockdown", read("/sys/kernel/security/lockdown")),
+        ("user", Some(user.to_owned())),
+    ] {
+        if let Some(value) = value {
+            lines += &format!("{name:<20} {value}\n");
+        }
+    }
+    Ok(lines + "\n")
+}
+
+fn json_report(findings: &Findings) -> JsonReport<'_> {
+    let capabilities = findings.capabilities.iter();
+    let commands = findings.commands.iter();
+    JsonReport {
+        run_works: findings.run_works(),
+        capabilities: capabilities
+            .map(|capability| CapabilityReport {
+                name: capability.name,
+                state: word(capability.state),
+                detail: &capability.detail,
+            })
+            .collect(),
+        commands: commands
+            .map(|(command, standing)| CommandReport {
+                command,
+                state: match standing {
+                    Standing::Works => "works",
+                    Standing::NeedsRoot => "needs root",
+                    Standing::Fails(_) => "fails",
+                },
+                reason: match standing {
+                    Standing::Fails(reason) => Some(reason),
+                    Standing::Works | Standing::NeedsRoot => None,
+                },
+            })
+            .collect(),
+    }
+}
+
+fn lines(findings: &Findings) -> String {
+    let names = findings
+        .capabilities
+        .iter()
+        .map(|capability| capability.name.len());
+    let width = names.max().unwrap_or(0);
+    let mut lines = String::new();
+    for capability in &findings.capabilities {
+        let state = format!("{:<7}", word(capability.state));
+        let state = match capability.state {
+            State::Ok => style::good(state),
+            State::Limited => style::attention(state),
+            State::Missing => style::bad(state),
+        };
+        lines += &format!(
+            "{:<width$}  {state}  {}\n",
+            capability.name, capability.detail
+        );
+    }
+    let those = |wanted: &Standing| -> String {
+        let commands = findings.commands.iter();
+        let names = commands.filter(|(_, standing)| standing == wanted);
+        names.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    };
+    for (heading, standing) in [
+        ("works here", Standing::Works),
+        ("needs root", Standing::NeedsRoot),
+    ] {
+        let names = those(&standing);
+        if !names.is_empty() {
+            lines += &format!("{heading}: {names}\n");
+        }
+    }
+    for (command, standing) in &findings.commands {
+        if let Standing::Fails(reason) = standing {
+            let line = format!("`netnice {command}` does not work: {reason}");
+            lines += &format!("{}\n", style::bad(line));
+        }
+    }
+    lines
+}
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Ok => "ok",
+        State::Limited => "limited",
+        State::Missing => "missing",
+    }
+}

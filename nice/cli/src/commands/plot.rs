@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice plot`: draws the log of a transfer. Results in a directory are drawn by the laboratory's program.
+
+mod transfer;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory};
+use crossterm::terminal;
+use netnice_terminal::{style, text};
+
+use super::laboratory;
+use crate::transfer_log;
+use transfer::Transfer;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo netnice run --log backup.jsonl -- rsync -a photos/ backup.example.org:photos/
+  netnice plot backup.jsonl
+  netnice plot backup.jsonl -o backup.svg
+  netnice plot backup.jsonl --terminal
+
+  The results of a simulation, drawn by netnice-lab, which has options of its own (`netnice-lab plot --help`):
+  netnice plot results/square_wave --format png
+
+The picture of a log has the rate, the queueing delay with the threshold of yielding, and the number \
+of connections in each state, over time. It is shaded where at least half of the connections yield \
+to others. A log that is being written, or whose run was killed, is drawn as far as it goes.";
+
+/// Draw the log of `netnice run --log`, or the results of a simulation.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// The file that `netnice run --log` has written, or the directory that `netnice sim --out` has made
+    source: PathBuf,
+    /// File for the picture of a log, .svg [default: the log's name with .svg]
+    #[arg(short, long, value_name = "FILE", value_parser = picture)]
+    output: Option<PathBuf>,
+    /// Draw a log as text
+    #[arg(long)]
+    terminal: bool,
+    /// Options for results, which netnice-lab takes
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    passed: Vec<OsString>,
+}
+
+/// Parses the name of a picture.
+fn picture(name: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(name);
+    match path.extension().is_some_and(|end| end == "svg") {
+        true => Ok(path),
+        false => Err("the name has to end in .svg".to_owned()),
+    }
+}
+
+/// Draws, and prints the names of the files.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let source = &arguments.source;
+    if source.is_dir() {
+        let mut all = vec![source.clone().into_os_string()];
+        all.extend_from_slice(&arguments.passed);
+        return laboratory::pass("plot", &all);
+    }
+    if let Some(option) = arguments.passed.first() {
+        let message = format!(
+            "{} is for results, and {} is not a directory",
+            option.to_string_lossy(),
+            source.display()
+        );
+        return Err(crate::Netnice::command()
+            .error(ErrorKind::ArgumentConflict, message)
+            .into());
+    }
+    if !source.exists() {
+        bail!(
+            "there is no {}: give the file of `netnice run --log`, or the directory of `netnice sim --out`",
+            source.display()
+        );
+    }
+    draw_log(arguments)
+}
+
+/// Columns where the output goes to no terminal.
+const WIDTH: usize = 80;
+
+fn draw_log(arguments: &Arguments) -> Result<ExitCode> {
+    let log = &arguments.source;
+    let name = log.display().to_string();
+    let read = fs::read(log).with_context(|| format!("reading {name}"))?;
+    let (header, entries) = transfer_log::read(&String::from_utf8_lossy(&read), &name)?;
+    if entries.iter().all(|entry| entry.connections.is_empty()) {
+        bail!("{name} has nothing to draw: no reading found a connection of the command");
+    }
+    let transfer = Transfer::new(&header, &entries);
+    if arguments.terminal {
+        let width = match style::on_terminal() {
+            true => terminal::size().map_or(WIDTH, |(width, _)| width.into()),
+            false => WIDTH,
+        };
+        text::print_line(&transfer.lines(width).join("\n"))?;
+    }
+    let picture = match (&arguments.output, arguments.terminal) {
+        (Some(output), _) => output.clone(),
+        (None, true) => return Ok(ExitCode::SUCCESS),
+        (None, false) => log.with_extension("svg"),
+    };
+    fs::write(&picture, netnice_chart::stacked_svg(&transfer.panels()))
+        .with_context(|| format!("writing {}", picture.display()))?;
+    text::print_line(&picture.display().to_string())?;
+    Ok(ExitCode::SUCCESS)
+}

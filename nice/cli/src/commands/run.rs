@@ -1,0 +1,680 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice run`: runs a command whose connections have low priority.
+
+use std::collections::BTreeSet;
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use netnice_kernel::abi::Totals;
+use netnice_kernel::connections::Sums;
+use netnice_kernel::control::Control;
+use netnice_kernel::handed_in::HandedIn;
+use netnice_kernel::run::{Entered, Outside, enter};
+use netnice_kernel::settings::Settings;
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{SigHandler, Signal, raise, signal};
+use nix::unistd::execv;
+use serde::Serialize;
+
+use crate::foreground::{self, Ended};
+use crate::interpreter;
+use crate::low_priority::{self, LowPriority, standing};
+use crate::parameter_options::HEADING;
+use crate::transfer_log::{Header, Writer};
+use netnice_terminal::signals::HeldSignals;
+use netnice_terminal::text::{self, say};
+use netnice_terminal::write_signals;
+
+const EXAMPLES: &str = "\
+Examples:
+  A backup that nobody notices, and a line at the end on what it did:
+      sudo netnice run -v -- rsync -a photos/ backup.example.org:photos/
+  A picture of when it gave way:
+      sudo netnice run --log backup.jsonl -- rsync -a photos/ backup.example.org:photos/
+      netnice plot backup.jsonl
+  A browser, whose downloads would use QUIC:
+      sudo netnice run --no-quic -- firefox
+  A download that takes what others leave, from any server:
+      sudo netnice run -- wget https://example.org/image.iso
+  A server whose answers take what others leave:
+      sudo netnice run -- python3 -m http.server
+  A shell: all that is started in it has low priority:
+      sudo netnice run -- bash
+  Not low priority, but TCP for a network that assures 2 Mb/s:
+      sudo netnice run --control dstcp --target 2mbit -- rsync -a photos/ backup.example.org:photos/
+
+Scope:
+  All TCP connections that the command and its children open, from the first byte, IPv4 and IPv6, \
+  as client and as server, whatever the programs are written in. Setting another congestion control \
+  or DSCP has no effect for them. What they send is governed by the congestion control. What they \
+  receive is governed as root only, by the window that is advertised, which the policy of tcplp or \
+  hstcplp sets under that control and otherwise netnice's: by round trips where the peer sends no \
+  timestamps; not over loopback, and not with Multipath TCP. Not covered are UDP, and so \
+  QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket \
+  that was handed in listening. A socket handed in without a connection gets the control, too, but \
+  not one that the command receives later from a program outside (SCM_RIGHTS). Under root, what a \
+  program does after it has moved itself to another cgroup is not covered: container runtimes do so, \
+  and -v names the cgroup if it sees that. `netnice attach` and the hook `netnice oci-hook` are for \
+  containers. A 32-bit program may set another control, and connections over IPv4 on sockets of IPv6 \
+  keep their DSCP: the kernel lets no BPF program set it.
+
+As root and not:
+  As root the command gets a cgroup of its own, and runs as the very process that netnice was. \
+  Without root it runs under a supervisor that makes its sockets; for this the control has to be \
+  registered, as `sudo netnice install` does, and parameters can not be set. Programs that gain \
+  privileges, such as sudo, do not gain any under it. A program that has moved to a cgroup or a \
+  network namespace which the supervisor may not enter gets ordinary sockets, and socket() may fail \
+  with EINTR where a signal handler without SA_RESTART runs.
+
+Log:
+  With --log each line of the file is a JSON object. The first has the command and the control; each \
+  other has `time_s`, the seconds since the beginning, and `connections`, those that were open then, \
+  with the fields of `status --json` (rate_bits_per_second, cwnd_packets, rtt_ms, \
+  delay_over_minimum_ms, threshold_ms, state, yields, retransmitted, bytes_sent; and receive_rate_… \
+  for what is received). `connection` is the same number in each line. An older file is replaced.
+
+Exit code:
+  That of the command; 127 if there is no such command, 126 if it can not be run.";
+
+/// Run a command with low priority for its network transfers.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// At the end, report the connections moved to low priority in one line on stderr
+    #[arg(short, long)]
+    verbose: bool,
+    /// Report as with --verbose, as one line of JSON on stderr
+    #[arg(long)]
+    json: bool,
+    /// Write the transfer's figures to a file as they change, for `netnice plot FILE`
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Time between two readings for --log, in seconds: 0.05 to 60
+    #[arg(long, value_name = "SECONDS", default_value = "0.25", value_parser = log_interval, requires = "log")]
+    log_interval: Duration,
+    /// Refuse UDP to port 443, so that programs which would use QUIC (HTTP/3) use TCP, which is
+    /// governed; they get EPERM. As root only
+    #[arg(long, help_heading = HEADING)]
+    no_quic: bool,
+    /// Use the control in this C file, compiled by clang for this kernel, in place of one of
+    /// netnice's: for trying one's own. As root only
+    #[arg(long, value_name = "FILE", conflicts_with = "control", help_heading = HEADING)]
+    control_file: Option<PathBuf>,
+    /// Program to run, with its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+    #[command(flatten)]
+    low_priority: LowPriority,
+}
+
+/// Runs the command and returns its exit code.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let settings = match &arguments.control_file {
+        None => arguments.low_priority.settings()?,
+        Some(file) => arguments.low_priority.settings_of_file(file)?,
+    };
+    let settings = Settings {
+        no_quic: arguments.no_quic,
+        ..settings
+    };
+    let (name, rest) = arguments
+        .command
+        .split_first()
+        .context("there is no command")?;
+    let program = match find(name) {
+        Ok(program) => program,
+        Err(error) => return Ok(cannot_run(name, &error)),
+    };
+    netnice_guard::clear();
+    if arguments.verbose || arguments.json || arguments.log.is_some() {
+        return run_and_tell(arguments, &program, rest, &settings);
+    }
+    let entered = enter_and_warn(&settings)?;
+    let error = become_command(&program, &arguments.command)?;
+    drop(entered);
+    Ok(cannot_run(name, &error.into()))
+}
+
+/// Sets low priority for this process, and reports which part is unavailable.
+fn enter_and_warn(settings: &Settings) -> Result<Entered> {
+    let entered = enter(settings)?;
+    if let Some(reason) = entered.receive_refused() {
+        low_priority::say_not_received(reason);
+    }
+    Ok(entered)
+}
+
+fn log_interval(text: &str) -> Result<Duration, String> {
+    text::seconds(text, 0.05..=60.0)
+}
+
+/// Replaces this process by the command: its exit code, signals, terminal and files are as without netnice.
+fn become_command(program: &Path, command: &[OsString]) -> Result<Errno> {
+    let text = |text: &OsStr| CString::new(text.as_bytes()).context("the command has a zero byte");
+    let path = text(program.as_os_str())?;
+    let words = command
+        .iter()
+        .map(|word| text(word))
+        .collect::<Result<Vec<_>>>()?;
+    write_signals::restore().context("restoring SIGPIPE and SIGXFSZ")?;
+    let Err(mut error) = execv(&path, &words);
+    if error == Errno::ENOEXEC {
+        // As all shells do with a script that names no interpreter.
+        let mut shell = vec![c"sh".to_owned(), path];
+        shell.extend(words.into_iter().skip(1));
+        let Err(other) = execv(c"/bin/sh", &shell);
+        error = other;
+    }
+    write_signals::ignore();
+    Ok(error)
+}
+
+/// Waits until the command has ended, then reports the sums.
+fn run_and_tell(
+    arguments: &Arguments,
+    program: &Path,
+    rest: &[OsString],
+    settings: &Settings,
+) -> Result<ExitCode> {
+    let signals = HeldSignals::hold()?;
+    let log = arguments.log.as_deref().map(|path| {
+        let control = settings.control.name();
+        let header = Header::new(control, &arguments.command, arguments.log_interval);
+        Writer::create(path, &header)
+    });
+    let mut log = log.transpose()?;
+    let entered = enter_and_warn(settings)?;
+    let name = &arguments.command[0];
+    let mut command = Command::new(program);
+    std::os::unix::process::CommandExt::arg0(command.args(rest), name);
+    let child = match signals.release_for(&mut command).spawn() {
+        Ok(child) => child,
+        Err(error) => return Ok(cannot_run(name, &error)),
+    };
+    let summarized = arguments.verbose || arguments.json;
+    let mut departures = summarized.then(Departures::new);
+    let mut log_due = log.is_some().then(Instant::now);
+    let ended = foreground::wait_and(&child, &signals, || {
+        let log = log
+            .as_mut()
+            .filter(|_| log_due.is_some_and(|due| due <= Instant::now()));
+        if let Some(log) = log {
+            let read = entered.connections().map_err(anyhow::Error::from);
+            log_due = match read.and_then(|open| log.enter(&open)) {
+                Ok(()) => Some(Instant::now() + arguments.log_interval),
+                // The command is worth more than its log.
+                Err(error) => {
+                    say!("netnice: {error:#}: the log ends here");
+                    None
+                }
+            };
+        }
+        let look_due = departures.as_mut().map(|seen| seen.look(&entered));
+        let due = [log_due, look_due].into_iter().flatten().min()?;
+        Some(due.saturating_duration_since(Instant::now()))
+    })?;
+    if let Some(seen) = departures {
+        print_summary(arguments, &entered, settings.control, &seen.outside);
+    }
+    match ended {
+        Ended::Exited(code) => Ok(ExitCode::from(code)),
+        Ended::Killed(number) => Ok(die_of(number)),
+    }
+}
+
+/// The processes of the command that were seen outside its cgroup.
+struct Departures {
+    outside: BTreeSet<Outside>,
+    due: Instant,
+    interval: Duration,
+}
+
+impl Departures {
+    /// A container that has been started shows soon. After that a look, which reads all of /proc, must cost next to nothing.
+    const INTERVALS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
+
+    fn new() -> Self {
+        Self {
+            outside: BTreeSet::new(),
+            due: Instant::now(),
+            interval: Self::INTERVALS[0],
+        }
+    }
+
+    /// Looks if it is time to; returns the time of the next look.
+    fn look(&mut self, entered: &Entered) -> Instant {
+        if self.due <= Instant::now() {
+            self.outside.extend(entered.outside());
+            self.due = Instant::now() + self.interval;
+            self.interval = (self.interval * 2).min(Self::INTERVALS[1]);
+        }
+        self.due
+    }
+}
+
+/// Ends this process by the signal that ended the command, so that a shell sees the same status.
+fn die_of(number: Signal) -> ExitCode {
+    // The command has dumped its own core, if it was to.
+    let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+    // SAFETY: the default action runs no code of this program.
+    let _ = unsafe { signal(number, SigHandler::SigDfl) };
+    let _ = nix::sys::signal::SigSet::from(number).thread_unblock();
+    let _ = raise(number);
+    ExitCode::from(128 + number as u8)
+}
+
+pub(super) fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
+    let not_found = error.kind() == io::ErrorKind::NotFound;
+    let program = find(name).ok().filter(|_| not_found);
+    let name = Path::new(name).display();
+    if let Some(program) = program {
+        match interpreter::missing(&program) {
+            Some(interpreter) => say!(
+                "netnice: `{name}` can not be run: its interpreter `{}` does not exist",
+                interpreter::written(&interpreter)
+            ),
+            None => say!(
+                "netnice: `{name}` can not be run: its interpreter or loader does not exist; \
+                 `file {}` tells which it is",
+                program.display()
+            ),
+        }
+        ExitCode::from(126)
+    } else if not_found {
+        say!("netnice: there is no command `{name}`: give its path, or see that it is in PATH");
+        ExitCode::from(127)
+    } else {
+        say!("netnice: `{name}` can not be run: {error}");
+        ExitCode::from(126)
+    }
+}
+
+/// Finds a command like execvp: by its path if it contains a slash, else along `PATH`.
+pub(super) fn find(name: &OsStr) -> io::Result<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(name);
+        path.metadata()?;
+        return Ok(path);
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    let mut denied = false;
+    for directory in std::env::split_paths(&directories) {
+        let path = match directory.as_os_str().is_empty() {
+            true => Path::new(".").join(name),
+            false => directory.join(name),
+        };
+        match path.metadata() {
+            Ok(file) if file.is_file() && file.permissions().mode() & 0o111 != 0 => {
+                return Ok(path);
+            }
+            Ok(file) => denied |= file.is_file(),
+            Err(error) => denied |= error.kind() == io::ErrorKind::PermissionDenied,
+        }
+    }
+    match denied && !name.is_empty() {
+        true => Err(io::ErrorKind::PermissionDenied.into()),
+        false => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+/// Output of `--json`. Unknown values are `null`.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    control: &'a str,
+    means: &'a str,
+    connections: Option<u64>,
+    bytes_sent: Option<u64>,
+    bytes_received: Option<u64>,
+    yields: Option<u64>,
+    without_timestamps: Option<u64>,
+    /// True if received data has low priority, too, where the peers allow it.
+    receives: bool,
+    /// Control whose policy governs received data, if one does.
+    receiver: Option<&'static str>,
+    /// Connections whose received data was governed, bytes that they received, and number of times they yielded.
+    receiving_connections: Option<u64>,
+    receiving_bytes: Option<u64>,
+    receiving_yields: Option<u64>,
+    /// True if connections that the command accepted are missing from the sums.
+    accepted_uncounted: Option<bool>,
+    /// Reason open connections are missing from the sums, if they are.
+    open_uncounted: Option<String>,
+    /// Sockets that were handed in without a connection and got the control; they are missing from the sums.
+    handed_in_governed: usize,
+    /// Sockets that were handed in connected or listening, which were left as they are.
+    handed_in_left: usize,
+    /// Cgroups without low priority to which processes of the command were seen to have moved.
+    left_for_cgroups: BTreeSet<&'a str>,
+}
+
+impl<'a> Summary<'a> {
+    fn new(
+        sums: Option<Sums>,
+        missing: Option<String>,
+        means: &'a str,
+        receives: bool,
+        control: Control,
+        ungoverned: &Ungoverned<'a>,
+    ) -> Self {
+        let totals = sums.map(|sums| sums.totals);
+        Self {
+            control: control.name(),
+            means,
+            connections: totals.map(|totals| totals.sockets),
+            bytes_sent: totals.map(|totals| totals.bytes_sent),
+            bytes_received: totals.map(|totals| totals.bytes_received),
+            yields: sums
+                .filter(|sums| sums.yields_unread == 0)
+                .map(|sums| sums.totals.yields),
+            without_timestamps: totals.map(|totals| totals.without_timestamps),
+            receives,
+            receiver: receives.then(|| control.receiver().name()),
+            receiving_connections: totals.map(|totals| totals.receiving_sockets),
+            receiving_bytes: totals.map(|totals| totals.receiving_bytes),
+            receiving_yields: totals.map(|totals| totals.receiving_yields),
+            accepted_uncounted: sums.map(|sums| sums.accepted_uncounted > 0),
+            open_uncounted: missing,
+            handed_in_governed: ungoverned.handed_in.governed,
+            handed_in_left: ungoverned.handed_in.left,
+            left_for_cgroups: ungoverned.cgroups(),
+        }
+    }
+}
+
+/// Connections and processes that the sums do not cover.
+struct Ungoverned<'a> {
+    handed_in: HandedIn,
+    outside: &'a BTreeSet<Outside>,
+}
+
+impl<'a> Ungoverned<'a> {
+    fn cgroups(&self) -> BTreeSet<&'a str> {
+        self.outside.iter().map(|one| one.cgroup.as_str()).collect()
+    }
+
+    /// Formats it in a sentence each.
+    fn in_words(&self) -> Vec<String> {
+        let HandedIn { governed, left } = self.handed_in;
+        let mut sentences = Vec::new();
+        if governed > 0 {
+            let sockets = text::count(governed as u64, "socket");
+            sentences.push(format!(
+                "{sockets} handed in without a connection got the control, too, and what is sent there is not counted"
+            ));
+        }
+        if left > 0 {
+            let sockets = text::count(left as u64, "socket");
+            sentences.push(format!(
+                "{sockets} handed in connected or listening stayed as before: `netnice renice` governs such"
+            ));
+        }
+        for cgroup in self.cgroups() {
+            let mut there = self.outside.iter().filter(|one| one.cgroup == cgroup);
+            let first = there.next().map_or(0, |one| one.pid);
+            let others = match there.count() {
+                0 => String::new(),
+                number => format!(" and {}", text::count(number as u64, "other")),
+            };
+            sentences.push(format!(
+                "process {first}{others} left low priority for the cgroup {cgroup}: `netnice attach {cgroup}` governs it while it exists"
+            ));
+        }
+        sentences
+    }
+}
+
+fn print_summary(
+    arguments: &Arguments,
+    entered: &Entered,
+    control: Control,
+    outside: &BTreeSet<Outside>,
+) {
+    let ungoverned = Ungoverned {
+        handed_in: entered.handed_in(),
+        outside,
+    };
+    let (sums, listed) = entered.sums();
+    let missing = listed.err().map(|error| error.to_string());
+    let means = entered.means();
+    if arguments.json {
+        match serde_json::to_string(&Summary::new(
+            sums,
+            missing,
+            means,
+            entered.receives(),
+            control,
+            &ungoverned,
+        )) {
+            Ok(line) => say!("{line}"),
+            Err(error) => say!("netnice: {error}"),
+        }
+        return;
+    }
+    let mut words = in_words(sums, missing.is_some(), means, control);
+    if let Some(sums) = sums {
+        words += &received(&sums.totals, entered.receives(), control);
+    }
+    let none =
+        sums.is_some_and(|sums| sums.totals.sockets == 0 && sums.totals.receiving_sockets == 0);
+    // Without a connection of the command's own, those on sockets handed in must not seem to be nothing.
+    if !none || ungoverned.handed_in.governed == 0 {
+        say!("netnice: {words}");
+    }
+    if let Some(missing) = missing {
+        say!("netnice: {missing}");
+    }
+    for sentence in ungoverned.in_words() {
+        say!("netnice: {sentence}");
+    }
+}
+
+/// Formats the sums in one line. With `open_missing` they lack the open connections.
+fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Control) -> String {
+    let (name, standing) = (control.name(), standing(control));
+    let Some(sums) = sums else {
+        return format!("{standing} ({name}) by {means}; how much was moved is not known here");
+    };
+    let totals = sums.totals;
+    let mut notes = String::new();
+    if open_missing {
+        notes += "; connections that are still open are not counted";
+    }
+    if sums.accepted_uncounted > 0 {
+        notes += "; connections that the command accepted are counted for root only";
+    }
+    if totals.sockets == 0 && totals.receiving_sockets > 0 {
+        return format!("{standing} by {means}{notes}");
+    }
+    if totals.sockets == 0 {
+        return match notes.is_empty() {
+            true => "nothing was moved: no TCP connection was opened (UDP, and so QUIC, is not \
+                     governed)"
+                .to_owned(),
+            false => format!("{standing} ({name}) by {means}: no finished connection{notes}"),
+        };
+    }
+    let mut words = format!(
+        "{} {} {standing} ({name}, by {means}): {} sent, {} received",
+        text::count(totals.sockets, "connection"),
+        if control.is_low_priority() {
+            "at"
+        } else {
+            "with"
+        },
+        text::bytes(totals.bytes_sent),
+        text::bytes(totals.bytes_received),
+    );
+    if control.is_low_priority() {
+        let at_least = if sums.yields_unread > 0 {
+            "at least "
+        } else {
+            ""
+        };
+        let yields = text::count(totals.yields, "time");
+        words += &format!(", gave way {at_least}{yields}");
+        if totals.without_timestamps > 0 {
+            let without = text::count(totals.without_timestamps, "peer");
+            words +=
+                &format!("; {without} sent no timestamps, so round trips were measured instead");
+        }
+    }
+    words + &notes
+}
+
+fn mostly_received(totals: &Totals) -> bool {
+    totals.bytes_received > 4 * totals.bytes_sent.max(10_000)
+}
+
+/// Returns a note on the receiving side, which the sums over sent data do not cover.
+fn received(totals: &Totals, governed: bool, control: Control) -> String {
+    if totals.receiving_sockets > 0 {
+        return format!(
+            "; as receiver ({}): {}, {} received, gave way {}",
+            control.receiver().name(),
+            text::count(totals.receiving_sockets, "connection"),
+            text::bytes(totals.receiving_bytes),
+            text::count(totals.receiving_yields, "time"),
+        );
+    }
+    match (mostly_received(totals), governed) {
+        (false, _) => String::new(),
+        (true, true) => {
+            "; it mostly received, which could not be governed (Multipath TCP, or this \
+                         host itself)"
+                .to_owned()
+        }
+        (true, false) => "; it mostly received, which has low priority as root only (see \
+                          --direction)"
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_as_a_shell_finds_them() {
+        assert!(find(OsStr::new("sh")).unwrap().ends_with("sh"));
+        assert_eq!(find(OsStr::new("/bin/sh")).unwrap(), Path::new("/bin/sh"));
+        for missing in ["no-such-command-here", "/no/such/command", ""] {
+            let error = find(OsStr::new(missing)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotFound, "{missing}");
+        }
+    }
+
+    fn upload() -> Sums {
+        Sums {
+            totals: Totals {
+                sockets: 1,
+                bytes_sent: 12_345_678,
+                bytes_received: 1000,
+                yields: 3,
+                ..Totals::default()
+            },
+            ..Sums::default()
+        }
+    }
+
+    #[test]
+    fn the_summary_says_what_was_moved_or_why_nothing_was() {
+        let netnice = Control::default_control();
+        let nothing = in_words(Some(Sums::default()), false, "cgroup", netnice);
+        assert!(nothing.contains("no TCP connection"), "{nothing}");
+        assert_eq!(
+            in_words(Some(upload()), false, "cgroup", netnice),
+            "1 connection at low priority (netnice, by cgroup): 12.3 MB sent, 1.00 kB received, \
+             gave way 3 times"
+        );
+        let dstcp = Control::find("dstcp").unwrap();
+        assert_eq!(
+            in_words(Some(upload()), false, "cgroup", dstcp),
+            "1 connection with TCP for Diff-Serv (dstcp, by cgroup): 12.3 MB sent, 1.00 kB received"
+        );
+        let mut download = upload();
+        assert!(!mostly_received(&download.totals));
+        download.totals.bytes_sent = 500;
+        download.totals.bytes_received = 5_000_000;
+        assert!(mostly_received(&download.totals));
+        let refused = received(&download.totals, false, netnice);
+        assert!(refused.contains("as root only"), "{refused}");
+        assert!(received(&download.totals, true, netnice).contains("could not be governed"));
+        download.totals.receiving_sockets = 1;
+        download.totals.receiving_bytes = 5_000_000;
+        download.totals.receiving_yields = 2;
+        assert_eq!(
+            received(&download.totals, true, netnice),
+            "; as receiver (netnice): 1 connection, 5.00 MB received, gave way 2 times"
+        );
+        download.totals.without_timestamps = 1;
+        let words = in_words(Some(download), false, "cgroup", netnice);
+        assert!(words.contains("1 peer sent no timestamps"), "{words}");
+    }
+
+    #[test]
+    fn no_figure_stands_for_what_is_not_known() {
+        let netnice = Control::default_control();
+        let unknown = in_words(None, false, "supervisor of an outer `netnice run`", netnice);
+        assert!(unknown.contains("not known"), "{unknown}");
+        let served = Sums {
+            accepted_uncounted: 1,
+            ..Sums::default()
+        };
+        for (sums, open_missing, expected) in [
+            (served, false, "accepted are counted for root only"),
+            (Sums::default(), true, "still open are not counted"),
+            (upload(), true, "still open are not counted"),
+        ] {
+            let words = in_words(Some(sums), open_missing, "supervisor", netnice);
+            assert!(words.contains(expected), "{words}");
+            assert!(!words.contains("nothing was moved"), "{words}");
+        }
+        let mut unread = upload();
+        unread.yields_unread = 1;
+        let words = in_words(Some(unread), false, "supervisor", netnice);
+        assert!(words.contains("gave way at least 3 times"), "{words}");
+        let all = Ungoverned {
+            handed_in: HandedIn::default(),
+            outside: &BTreeSet::new(),
+        };
+        let summary = Summary::new(Some(unread), None, "supervisor", false, netnice, &all);
+        assert_eq!((summary.yields, summary.connections), (None, Some(1)));
+    }
+
+    #[test]
+    fn what_left_low_priority_has_a_line_for_each_cgroup() {
+        let outside = [(7, "/a"), (8, "/a"), (9, "/b")];
+        let outside = outside.map(|(pid, cgroup)| Outside {
+            pid,
+            cgroup: cgroup.to_owned(),
+        });
+        let outside = BTreeSet::from(outside);
+        let handed_in = HandedIn {
+            governed: 1,
+            left: 2,
+        };
+        let ungoverned = Ungoverned {
+            handed_in,
+            outside: &outside,
+        };
+        let words = ungoverned.in_words();
+        let begins = [
+            "1 socket handed in without a connection got the control",
+            "2 sockets handed in connected or listening stayed",
+            "process 7 and 1 other left low priority for the cgroup /a: ",
+            "process 9 left low priority for the cgroup /b: ",
+        ];
+        assert_eq!(words.len(), begins.len(), "{words:?}");
+        for (sentence, begin) in words.iter().zip(begins) {
+            assert!(sentence.starts_with(begin), "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The interface of user space and the BPF programs: the structs of `bpf/abi.h`, byte for byte.
+
+use bytemuck::{Pod, Zeroable};
+use netnice_parameters::policy::{Parameters, Report};
+
+/// DSCP of the Lower-Effort per-hop behaviour (RFC 8622).
+pub const DSCP_LOWER_EFFORT: u8 = 1;
+
+/// Makes the programs leave the DSCP of sockets unchanged.
+pub(crate) const DSCP_UNCHANGED: u8 = 0xff;
+
+/// `struct attachment`: the settings of a cgroup for its sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Attachment {
+    pub(crate) group: u64,
+    pub(crate) control: [u8; 16],
+    pub(crate) dscp: u8,
+    pub(crate) reserved: [u8; 7],
+    pub(crate) parameters: Parameters,
+}
+
+/// `struct flow`: the record of each governed socket beside the control's own state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Flow {
+    pub(crate) group: u64,
+    pub(crate) since_ns: u64,
+    pub(crate) bytes_acked_at_start: u64,
+    pub(crate) bytes_received_at_start: u64,
+    pub(crate) parameters: Parameters,
+    pub(crate) unguarded: u8,
+    pub(crate) reserved: [u8; 7],
+    pub(crate) previous: [u8; 16],
+    pub(crate) report: Report,
+}
+
+/// `struct reception_record`: the beginning of the state of each socket that receives at low priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct ReceptionRecord {
+    pub(crate) group: u64,
+    pub(crate) since_ns: u64,
+    pub(crate) report: Report,
+    pub(crate) window_bytes: u32,
+    pub(crate) minimum_rtt_us: u32,
+    pub(crate) paused: u8,
+    pub(crate) reserved: [u8; 7],
+    pub(crate) control: [u8; 16],
+}
+
+/// Reads a record from a value of a map. A newer version's value may be longer; a shorter one is unreadable.
+pub(crate) fn read_record<T: Pod>(value: &[u8]) -> Option<T> {
+    value
+        .get(..size_of::<T>())
+        .map(bytemuck::pod_read_unaligned)
+}
+
+/// Sums over connections of a group (`struct totals`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Totals {
+    /// Connections that ran under one of netnice's controls.
+    pub sockets: u64,
+    /// Bytes that the peers have acknowledged.
+    pub bytes_sent: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Number of times the connections yielded to others.
+    pub yields: u64,
+    /// Connections whose peer sends no timestamps.
+    pub without_timestamps: u64,
+    /// Connections whose received data was governed, whatever control they had.
+    pub receiving_sockets: u64,
+    /// Bytes that these received.
+    pub receiving_bytes: u64,
+    /// Number of times these yielded to others.
+    pub receiving_yields: u64,
+}
+
+impl Totals {
+    /// Adds the sums over other connections.
+    pub fn add(&mut self, other: &Self) {
+        self.sockets += other.sockets;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.yields += other.yields;
+        self.without_timestamps += other.without_timestamps;
+        self.receiving_sockets += other.receiving_sockets;
+        self.receiving_bytes += other.receiving_bytes;
+        self.receiving_yields += other.receiving_yields;
+    }
+
+    /// Returns what has been added since `earlier`; 0 where the earlier sum is larger.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            sockets: self.sockets.saturating_sub(earlier.sockets),
+            bytes_sent: self.bytes_sent.saturating_sub(earlier.bytes_sent),
+            bytes_received: self.bytes_received.saturating_sub(earlier.bytes_received),
+            yields: self.yields.saturating_sub(earlier.yields),
+            without_timestamps: (self.without_timestamps)
+                .saturating_sub(earlier.without_timestamps),
+            receiving_sockets: (self.receiving_sockets).saturating_sub(earlier.receiving_sockets),
+            receiving_bytes: self.receiving_bytes.saturating_sub(earlier.receiving_bytes),
+            receiving_yields: (self.receiving_yields).saturating_sub(earlier.receiving_yields),
+        }
+    }
+}
+
+/// `struct finished`: sums of a connection that belongs to no group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Finished {
+    pub(crate) totals: Totals,
+}
+
+/// Returns a name in the kernel's form: NUL-padded, 15 characters at most.
+pub(crate) fn padded(name: &str) -> [u8; 16] {
+    let mut padded = [0; 16];
+    let length = name.len().min(15);
+    padded[..length].copy_from_slice(&name.as_bytes()[..length]);
+    padded
+}
+
+/// Returns a name from the kernel's form.
+pub(crate) fn unpadded(name: &[u8; 16]) -> String {
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(16);
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use libbpf_rs::btf::types::{MemberAttr, Struct};
+    use libbpf_rs::btf::{Btf, HasSize};
+
+    use super::*;
+
+    /// Returns the size of a struct, and the names and offsets of its members, as clang compiled it.
+    fn layout(types: &Btf<'_>, name: &str) -> (usize, Vec<(String, usize)>) {
+        let found: Struct<'_> = types.type_by_name(name).unwrap();
+        let members = found.iter().map(|member| {
+            let MemberAttr::Normal { offset } = member.attr else {
+                panic!("{name} has a bit field");
+            };
+            let name = member.name.unwrap().to_str().unwrap();
+            (name.to_owned(), offset as usize / 8)
+        });
+        (found.size(), members.collect())
+    }
+
+    /// Compares a struct with its mirror. A missing member does not compile.
+    macro_rules! assert_mirror {
+        ($types:expr, $name:literal, $mirror:ident { $($member:ident),* }) => {
+            let _all = |$mirror { $($member: _),* }: $mirror| ();
+            let members = [$((stringify!($member).to_owned(), offset_of!($mirror, $member))),*];
+            assert_eq!(layout($types, $name), (size_of::<$mirror>(), members.to_vec()));
+        };
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn structs_are_those_of_the_programs() {
+        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/netnice.bpf.o")).unwrap();
+        assert_mirror!(&types, "flow", Flow {
+            group, since_ns, bytes_acked_at_start, bytes_received_at_start, parameters, unguarded,
+            reserved, previous, report
+        });
+        assert_mirror!(&types, "totals", Totals {
+            sockets, bytes_sent, bytes_received, yields, without_timestamps, receiving_sockets,
+            receiving_bytes, receiving_yields
+        });
+        assert_mirror!(&types, "finished", Finished { totals });
+        assert_mirror!(&types, "policy_report", Report {
+            delay_over_minimum_us, threshold_us, yields, phase, signal, published
+        });
+        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/attachment.bpf.o")).unwrap();
+        assert_mirror!(&types, "attachment", Attachment {
+            group, control, dscp, reserved, parameters
+        });
+        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/receive_netnice.bpf.o")).unwrap();
+        assert_mirror!(&types, "reception_record", ReceptionRecord {
+            group, since_ns, report, window_bytes, minimum_rtt_us, paused, reserved, control
+        });
+    }
+
+    #[test]
+    fn names_survive_the_kernels_form() {
+        assert_eq!(unpadded(&padded("netnice")), "netnice");
+        assert_eq!(
+            unpadded(&padded("longer_than_the_kernel_allows")),
+            "longer_than_the"
+        );
+    }
+}

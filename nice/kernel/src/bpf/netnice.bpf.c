@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Default control: passes the kernel's events to policies/netnice.h. */
+#include "connection.h"
+#include "netnice.h"
+
+char _license[] SEC("license") = "GPL";
+
+_Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
+
+extern int LINUX_KERNEL_VERSION __kconfig;
+#define KERNEL_6_10 ((6 << 16) + (10 << 8))
+
+/* Sets the rate at which TCP itself paces, also without an fq queue discipline. */
+static __always_inline void set_pacing_rate(struct sock *sk, const struct netnice *state)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_us = smoothed_rtt_us(tp);
+	u64 bytes = (u64)tp->snd_cwnd * (tp->mss_cache + 40);
+	u64 rate;
+	u32 window_us;
+
+	if (!rtt_us)
+		return;
+	window_us = netnice_pacing_us(state, tp->snd_cwnd, rtt_us);
+	if (!window_us)
+		window_us = 1;
+	rate = bytes * 1000000 / window_us;
+	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
+}
+
+SEC("struct_ops")
+void BPF_PROG(netnice_begin, struct sock *sk)
+{
+	struct netnice *state = congestion_state(sk);
+	struct policy_parameters none = {};
+	struct flow *flow = flow_begin(sk);
+
+	__builtin_memset(state, 0, sizeof(*state));
+	netnice_init(state, flow ? &flow->parameters : &none);
+	netnice_on_handshake(state, handshake_rtt_us(tcp_sk(sk)));
+	state->round_end = tcp_sk(sk)->delivered;
+	if (sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+	set_pacing_rate(sk, state);
+}
+
+SEC("struct_ops")
+void BPF_PROG(netnice_end, struct sock *sk)
+{
+	const struct netnice *state = congestion_state(sk);
+
+	flow_end(sk, &state->report);
+}
+
+static __always_inline void control(struct sock *sk, const struct rate_sample *sample)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct netnice *kept = congestion_state(sk);
+	/* Steps of the policy take pointers to memory, not into a socket. */
+	struct netnice state = *kept;
+	struct netnice_ack ack = {
+		.now_us = (u32)tp->tcp_mstamp,
+		.sample_rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0,
+		.tsval = tp->rx_opt.rcv_tsval,
+		.acked = sample->acked_sacked,
+		.lost = sample->losses > 0 ? (u32)sample->losses : 0,
+		.in_flight = packets_in_flight(tp),
+		.delivered = tp->delivered,
+		.prior_delivered = sample->prior_delivered,
+		.rate_delivered = sample->delivered > 0 ? (u32)sample->delivered : 0,
+		.rate_interval_us = sample->interval_us > 0 ? (u32)sample->interval_us : 0,
+		.cwnd = tp->snd_cwnd,
+		.has_timestamp = peer_sends_clock(tp),
+		.ca_state = ca_state(sk),
+		.app_limited = sample->is_app_limited,
+		.retransmitted = sample->is_retrans,
+	};
+	u32 cwnd;
+
+	if (sample->delivered < 0 || sample->interval_us <= 0)
+		ack.rate_delivered = 0;
+	cwnd = netnice_on_ack(&state, &ack);
+	*kept = state;
+	set_cwnd(tp, cwnd);
+	set_pacing_rate(sk, kept);
+	flow_report(sk, &kept->report);
+}
+
+/* Since 6.10 the callback also gets the ACK's number and flags, before the sample. */
+SEC("struct_ops")
+void BPF_PROG(netnice_cong_control, struct sock *sk)
+{
+	if (LINUX_KERNEL_VERSION >= KERNEL_6_10)
+		control(sk, (const struct rate_sample *)ctx[3]);
+	else
+		control(sk, (const struct rate_sample *)ctx[1]);
+}
+
+/* cong_control sets the window itself; this only informs the kernel's own code. */
+SEC("struct_ops")
+u32 BPF_PROG(netnice_ssthresh, struct sock *sk)
+{
+	return policy_max(tcp_sk(sk)->snd_cwnd / 2, NETNICE_MINIMUM_CWND);
+}
+
+SEC("struct_ops")
+u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
+{
+	u32 cwnd = cwnd_before_recovery(sk);
+
+	netnice_on_undo(congestion_state(sk), cwnd);
+	return cwnd;
+}
+
+/* Bursts queue behind themselves: at low rates at most two packets leave at once. */
+SEC("struct_ops")
+u32 BPF_PROG(netnice_min_tso_segs, struct sock *sk)
+{
+	return netnice_burst_packets(congestion_state(sk));
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops netnice = {
+	.init = (void *)netnice_begin,
+	.release = (void *)netnice_end,
+	.cong_control = (void *)netnice_cong_control,
+	.ssthresh = (void *)netnice_ssthresh,
+	.undo_cwnd = (void *)netnice_undo_cwnd,
+	.min_tso_segs = (void *)netnice_min_tso_segs,
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "netnice",
+};
