@@ -10,19 +10,20 @@ CHAOS_ROUNDS ?= 100
 export PROPTEST_RNG_SEED ?= 1
 # Root is needed for the kernel, not for compiling.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
+RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/tools/test-runner"'
 # Each of these has a lock file of its own, which a dependency added to a crate of the first makes stale.
 MANIFESTS = Cargo.toml lab/examples/extension/Cargo.toml tools/fuzz/Cargo.toml python/Cargo.toml
-C_SOURCES = $(shell find bench congestion examples kernel papers python/tests -name '*.[ch]' | sort)
+C_SOURCES = $(shell find policies lab nice papers python/tests tools validation -name '*.[ch]' | sort)
 # The Python package's crate is a workspace of its own; its virtual environment follows the lock file.
 PYTHON ?= python3
 PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests \
-	tools/bench/ablation tools/bench/alternatives validation/compare_linux validation/compare_ns2 validation/compare_ns3 validation/comparison.py tools/bench/download_programs tools/bench/exporter_cost validation/farm tools/bench/fast_paths tools/bench/mirrors \
-	validation/simulators.py validation/speed tools/bench/start_up \
-	validation/linux/linux_cases.py validation/ns2/measure validation/ns2/cases.py validation/ns3/ns3_cases.py \
-	nice/cli/tests/program/downloads.py tools/check-links tools/make-link-traces tools/cli-reference \
+	tools/bench/ablation tools/bench/alternatives tools/bench/download_programs tools/bench/exporter_cost tools/bench/fast_paths \
+	tools/bench/mirrors tools/bench/start_up tools/check-links tools/make-link-traces tools/cli-reference \
+	validation/compare_linux validation/compare_ns2 validation/compare_ns3 validation/comparison.py validation/farm \
+	validation/simulators.py validation/speed validation/linux/linux_cases.py validation/ns2/measure validation/ns2/cases.py \
+	validation/ns3/ns3_cases.py nice/cli/tests/program/downloads.py \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/ansible tests/vm/chaos tests/vm/machine.py \
 	tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
@@ -32,19 +33,19 @@ SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/posti
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
-	fuzz chaos peers lint audit format docs book bench compare-ns install
+	fuzz chaos peers lint audit format docs book compare-ns install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
-build: ## Compile netnice to target/release/netnice
+build: ## Compile netnice and netnice-lab to target/release
 	@tools/prerequisites build
-	$(CARGO) build --release --locked --package netnice
+	$(CARGO) build --release --locked --package netnice --package netnice-lab
 
-demo: ## See the difference on an emulated link: two minutes, needs root
+demo: ## Compile netnice alone and see the difference on an emulated link: four minutes, needs root
 	@tools/prerequisites build demo
-	$(CARGO) build --release --locked --package netnice
-	$(SUDO) target/release/netnice demo $(ARGS)
+	$(CARGO) build --profile demo --locked --package netnice --no-default-features
+	$(SUDO) target/demo/netnice demo $(ARGS)
 
 test: ## Run all tests; those of the running kernel ask for root
 	@tools/prerequisites build demo containers browser
@@ -112,10 +113,10 @@ release: ## Prepare release VERSION=0.2.0: version, changelog, checks, packages;
 	packaging/release $(VERSION)
 
 fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ_SECONDS=600 for each
-	mkdir -p fuzz/corpus/scenario_file fuzz/corpus/engine
-	$(CARGO) +nightly fuzz run scenario_file fuzz/corpus/scenario_file scenarios validation/ns2 -- \
+	mkdir -p tools/fuzz/corpus/scenario_file tools/fuzz/corpus/engine
+	$(CARGO) +nightly fuzz run --fuzz-dir tools/fuzz scenario_file tools/fuzz/corpus/scenario_file scenarios validation/ns2 -- \
 		-max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=30
-	$(CARGO) +nightly fuzz run engine -- -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=4096
+	$(CARGO) +nightly fuzz run --fuzz-dir tools/fuzz engine -- -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=4096
 
 chaos: ## Kill netnice at random moments and see what is left: minutes, needs root; CHAOS_ROUNDS=100, OTHER=another version
 	@tools/prerequisites build demo
@@ -162,7 +163,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	shellcheck $(SCRIPTS)
 	tools/check-links
 	for manifest in $(MANIFESTS); do \
-		target/audit/bin/cargo-deny --manifest-path $$manifest --config deny.toml --locked \
+		target/audit/bin/cargo-deny --manifest-path $$manifest --config tools/deny.toml --locked \
 			check --hide-inclusion-graph licenses bans sources || exit; \
 	done
 
@@ -188,16 +189,13 @@ book: ## Write the documentation as a book to target/book
 	@command -v mdbook >/dev/null || { echo "make book needs mdBook: cargo install mdbook --locked" >&2; exit 1; }
 	mdbook build
 
-bench: ## Measure the controls beside others: takes long, needs root and a quiet machine
-	@tools/prerequisites build
-	$(CARGO) build --release --locked --package netnice-bench
-	$(SUDO) target/release/netnice-bench $(ARGS)
-
 compare-ns: build ## Compare the simulator with ns-2 and ns-3 (apt-get install ns2 libns3-dev), figures and speed
 	validation/compare_ns2 $(ARGS)
 	validation/compare_ns3 $(ARGS)
 	validation/speed
 	validation/farm
 
-install: build ## Install the program to /usr/local/bin, or below PREFIX
-	$(if $(DESTDIR),,$(SUDO)) install -D -s -m 755 target/release/netnice $(DESTDIR)$(PREFIX)/bin/netnice
+install: build ## Install both programs to /usr/local/bin, or below PREFIX
+	for program in netnice netnice-lab; do \
+		$(if $(DESTDIR),,$(SUDO)) install -D -s -m 755 target/release/$$program $(DESTDIR)$(PREFIX)/bin/$$program || exit; \
+	done

@@ -5,8 +5,9 @@ use std::env;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use libbpf_cargo::SkeletonBuilder;
+use libbpf_rs::libbpf_sys::API_HEADERS;
 
 #[path = "src/objects/hash.rs"]
 mod hash;
@@ -31,33 +32,31 @@ fn main() {
     // Lines of the objects' debug information name files; without the build directory in them, equal sources give
     // equal objects, hence equal versions.
     let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
-    let prefixes = [
+    let include = headers(&out);
+    let arguments = [
+        "-Wall".to_owned(),
+        "-Werror".to_owned(),
+        "-mcpu=v3".to_owned(),
+        format!("-I{}", sources.display()),
+        format!("-I{}", policy.display()),
         format!("-ffile-prefix-map={here}=kernel"),
-        "-fdebug-compilation-dir=kernel".into(),
+        "-fdebug-compilation-dir=kernel".to_owned(),
+        format!("-I{}", include.display()),
+        // BPF has none.
+        "-fno-stack-protector".to_owned(),
+        format!("-D__TARGET_ARCH_{}", architecture()),
+        // The types' information (BTF) is made from it.
+        "-g".to_owned(),
+        "-O2".to_owned(),
+        "--target=bpf".to_owned(),
     ];
 
     let mut table = String::from("[\n");
     for name in &names {
         let object = out.join(format!("{name}.bpf.o"));
-        let built = SkeletonBuilder::new()
-            .source(sources.join(format!("{name}.bpf.c")))
-            .obj(&object)
-            .clang_args([
-                "-Wall".into(),
-                "-Werror".into(),
-                "-mcpu=v3".into(),
-                format!("-I{}", sources.display()),
-                format!("-I{}", policy.display()),
-                prefixes[0].clone(),
-                prefixes[1].clone(),
-            ])
-            .build();
-        if let Err(error) = built {
-            eprintln!("{error:#}");
-            panic!("{name}.bpf.c does not compile; is clang installed?");
-        }
-        let source = fs::read_to_string(sources.join(format!("{name}.bpf.c")))
-            .expect("the source was just compiled");
+        let source = sources.join(format!("{name}.bpf.c"));
+        compile(&source, &object, &arguments);
+        let source = fs::read_to_string(source).expect("the source was just compiled");
         writeln!(
             table,
             "    Object {{ name: {name:?}, kind: Kind::{}, version: \"{:016x}\", \
@@ -69,6 +68,49 @@ fn main() {
     }
     table.push(']');
     fs::write(out.join("objects.rs"), table).expect("OUT_DIR can be written to");
+}
+
+/// Compiles a program. libbpf's linker leaves DWARF out of the object, which names directories of this machine.
+fn compile(source: &Path, object: &Path, arguments: &[String]) {
+    let compiled = object.with_extension("unlinked.o");
+    let status = Command::new("clang")
+        .args(arguments)
+        .arg("-c")
+        .arg(source)
+        .arg("-o")
+        .arg(&compiled)
+        .status();
+    if !status.is_ok_and(|status| status.success()) {
+        panic!("{} does not compile; is clang installed?", source.display());
+    }
+    let linked = libbpf_rs::Linker::new(object).and_then(|mut linker| {
+        linker.add_file(&compiled)?;
+        linker.link()
+    });
+    linked.unwrap_or_else(|error| panic!("{} cannot be linked: {error}", object.display()));
+}
+
+/// Writes libbpf's own headers, so that no others are needed; returns the directory to search for <bpf/...>.
+fn headers(out: &Path) -> PathBuf {
+    let include = out.join("include");
+    fs::create_dir_all(include.join("bpf")).expect("OUT_DIR can be written to");
+    for (name, content) in API_HEADERS {
+        fs::write(include.join("bpf").join(name), content).expect("OUT_DIR can be written to");
+    }
+    include
+}
+
+/// Returns the name that libbpf's headers have for the processor.
+fn architecture() -> String {
+    let name = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets CARGO_CFG_TARGET_ARCH");
+    match name.as_str() {
+        "x86_64" => "x86".to_owned(),
+        "aarch64" => "arm64".to_owned(),
+        "powerpc64" => "powerpc".to_owned(),
+        "s390x" => "s390".to_owned(),
+        "riscv64" => "riscv".to_owned(),
+        _ => name,
+    }
 }
 
 /// Returns the variant of `Kind` in `objects/compiled.rs`. The kernel lets unprivileged users choose exactly the

@@ -11,7 +11,7 @@ import pytest
 
 import netnice
 
-LEDBAT = Path(__file__).parents[2] / "examples" / "ledbat.h"
+LEDBAT = Path(__file__).parents[2] / "lab" / "examples" / "ledbat.h"
 
 
 def scenario(directory: Path, **change: Any) -> netnice.Scenario:
