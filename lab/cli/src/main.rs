@@ -20,7 +20,12 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 /// `netnice sim`, `netnice lab`, `netnice compare`, `netnice judge` and `netnice reproduce` are these commands.
 #[derive(Debug, Parser)]
 // People call it as `netnice sim` and the like.
-#[command(name = "netnice-lab", bin_name = "netnice", version, max_term_width = 100)]
+#[command(
+    name = "netnice-lab",
+    bin_name = "netnice",
+    version,
+    max_term_width = 100
+)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 struct Lab {
     #[command(subcommand)]

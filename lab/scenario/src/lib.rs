@@ -21,13 +21,13 @@ pub mod parse;
 pub mod plot;
 pub mod pool;
 pub mod results;
-pub mod schema;
+
 mod warnings;
 
 pub use explain::explain;
 pub use model::Scenario;
 pub use netnice_files as input;
 pub use network::Layout;
+pub use parse::schema::json_schema;
 pub use parse::{ControlFiles, Point, ScenarioError, ScenarioFile};
-pub use schema::json_schema;
 pub use warnings::warnings;

@@ -37,7 +37,7 @@ pub use scenario::{
     run_with_traces, simulation,
 };
 pub use simulation::{Parts, RunOptions, Simulation};
-pub use trace::capture::Capture;
 pub use trace::captures::LinkCapture;
 pub use trace::events::{EventSink, EventTrace, PacketAtLink};
+pub use trace::link_capture::Capture;
 pub use trace::merged::MergedCapture;

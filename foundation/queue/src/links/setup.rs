@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Construction of a link from its parts, and the random stream that each part draws from.
 
-use crate::discipline::Packet;
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::{Discipline, DisciplineConfig};
 use crate::links::conditions::LinkConditions;
@@ -9,6 +8,7 @@ use crate::links::config::LinkConfig;
 use crate::links::impairments::{Jitter, ReorderingJitter};
 use crate::links::link::Queued;
 use crate::markers::{Marker, MarkerConfig};
+use crate::queue_discipline::Packet;
 use crate::random::LinkStreams;
 
 /// One direction of a link before a run: its queue, its marker and its impairments.

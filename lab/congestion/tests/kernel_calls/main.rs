@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use netnice_congestion::control::{Ack, CaState, Congestion, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Ack, CaState, Congestion, CongestionControl, Window};
 use netnice_congestion::registry;
 use netnice_parameters::ControlParameters;
 

@@ -9,6 +9,7 @@ mod deserializer;
 mod differences;
 mod error;
 mod fault;
+pub(crate) mod schema;
 mod settings;
 mod topology;
 mod trace;
@@ -124,7 +125,7 @@ impl ScenarioFile {
         settings::expand_shorthands(&mut root).map_err(error)?;
         let mut given = given_settings(settings).map_err(error)?;
         let axes = settings::axes(&root, &mut given).map_err(error)?;
-        let known = crate::schema::scenario_keys();
+        let known = schema::scenario_keys();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let mut hash = Sha256::new();
         hash.update(text);

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use crate::prefetch::prefetch;
-use netnice_congestion::control::MarkFeedback;
+use netnice_congestion::congestion_control::MarkFeedback;
 use netnice_queue::Time;
 
 use crate::flows::bodies::Body;

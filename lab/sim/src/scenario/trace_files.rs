@@ -16,9 +16,9 @@ use netnice_scenario::results::{EventFile, LinkEvent};
 
 use crate::error::RunError;
 use crate::scenario::write_behind::WriteBehind;
-use crate::trace::capture::Capture;
 #[cfg(feature = "parquet")]
 use crate::trace::events::EventSink;
+use crate::trace::link_capture::Capture;
 use crate::trace::merged::MergedCapture;
 
 /// The traces of a run: a file for each of some links or one for all, and one for the events at some links.

@@ -6,7 +6,7 @@ use std::mem;
 
 use crate::labels::Labels;
 use crate::prefetch::prefetch;
-use crate::trace::capture::Capture;
+use crate::trace::link_capture::Capture;
 use crate::trace::noted::{Batch, Noted};
 
 /// Traces of one link each, by number.

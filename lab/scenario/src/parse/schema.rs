@@ -7,8 +7,8 @@ use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
+use super::{NONE, NONE_THAT_WAY, UNDONE_BY_NONE};
 use crate::model::Scenario;
-use crate::parse::{NONE, NONE_THAT_WAY, UNDONE_BY_NONE};
 
 /// The schema (draft 2020-12), for editors and other programs.
 pub fn json_schema() -> Schema {
