@@ -78,14 +78,14 @@ impl Links {
 
     /// Adds a link to a run of this seed; `computed_departures` as in [`EngineOptions`](crate::EngineOptions).
     pub fn add(&mut self, spec: LinkSpec, seed: u64, computed_departures: bool) {
-        let parts = spec.setup.into_parts(LinkStreams::new(seed, &spec.name));
-        let any = parts.marker.is_some() || parts.reordering.is_some() || spec.recorded;
+        let (parts, reordering) = spec.setup.seeded(LinkStreams::new(seed, &spec.name));
+        let any = parts.marker.is_some() || reordering.is_some() || spec.recorded;
         self.tags |= parts.marker.is_some() || spec.recorded;
         self.colours |= parts.marker.is_some();
         let extras = any.then(|| {
             Box::new(Extras {
                 marker: parts.marker,
-                reordering: parts.reordering,
+                reordering,
                 recorded: spec.recorded,
             })
         });
