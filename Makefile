@@ -13,7 +13,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
 # Each of these has a lock file of its own, which a dependency added to a crate of the first makes stale.
 MANIFESTS = Cargo.toml examples/extension/Cargo.toml fuzz/Cargo.toml python/Cargo.toml
-C_SOURCES = $(shell find bench congestion examples kernel papers python/tests -name '*.[ch]' | sort)
+C_SOURCES = $(shell find bench congestion examples kernel lab papers python/tests -name '*.[ch]' | sort)
 # The Python package's crate is a workspace of its own; its virtual environment follows the lock file.
 PYTHON ?= python3
 PYTHON_ENVIRONMENT = target/python-environment
@@ -32,7 +32,7 @@ SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/posti
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
-	fuzz chaos peers lint audit format docs book bench compare-ns install
+	fuzz chaos peers lint audit format docs book compare-ns install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -187,11 +187,6 @@ docs: build ## Write the page on the command line, docs/cli.md, from `--help`
 book: ## Write the documentation as a book to target/book
 	@command -v mdbook >/dev/null || { echo "make book needs mdBook: cargo install mdbook --locked" >&2; exit 1; }
 	mdbook build
-
-bench: ## Measure the controls beside others: takes long, needs root and a quiet machine
-	@scripts/prerequisites build
-	$(CARGO) build --release --locked --package netnice-bench
-	$(SUDO) target/release/netnice-bench $(ARGS)
 
 compare-ns: build ## Compare the simulator with ns-2 and ns-3 (apt-get install ns2 libns3-dev), figures and speed
 	bench/compare_ns2 $(ARGS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Yielding and filling of the controls on the running kernel: margins are wide, since the machine may be busy; `make
-//! bench` measures. Needs root.
+//! Yielding and filling of the controls on the running kernel: margins are wide, since the machine may be busy; `netnice
+//! judge --lab` measures. Needs root.
 
 use std::fmt::Write as _;
 
