@@ -27,9 +27,6 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use text::say;
 
-#[global_allocator]
-static ALLOCATOR: allocator::Allocator = allocator::Allocator;
-
 /// Low priority for network transfers: they take what others leave, and give way within a
 /// round-trip time or two.
 ///
