@@ -12,9 +12,6 @@ use clap::{CommandFactory, Parser};
 use netnice_terminal::text::say;
 use netnice_terminal::{usage, write_signals};
 
-#[global_allocator]
-static ALLOCATOR: allocator::Allocator = allocator::Allocator;
-
 /// The laboratory of netnice: transports on simulated and emulated links, judged and compared.
 ///
 /// `netnice sim`, `netnice lab`, `netnice compare`, `netnice judge` and `netnice reproduce` are these commands.

@@ -6,7 +6,6 @@
 mod engine;
 mod error;
 mod flows;
-mod huge_pages;
 mod ids;
 mod labels;
 mod links;
@@ -15,7 +14,6 @@ pub mod measure;
 mod names;
 mod packet;
 mod prefetch;
-mod rings;
 mod scenario;
 mod simulation;
 pub mod tcp;

@@ -9,7 +9,6 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::Backend;
 use netnice_scenario::{explain, json_schema};
@@ -112,9 +111,6 @@ const NOT_SPLIT: &str = "--cores: this network cannot be split into parts of sim
 /// The same for a run whose packets go to one file.
 const ONE_FILE: &str = "--cores: with --pcap all, which writes one file, a run takes one core";
 
-/// Hosts and flows together from which on a run is large: 3000 to 5000 flows between hosts of their own.
-const MANY: u64 = 10_000;
-
 /// Runs the scenario and prints its results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Some(path) = &arguments.file else {
@@ -136,9 +132,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.explain {
         text::print(&explain(&file))?;
         return Ok(ExitCode::SUCCESS);
-    }
-    if file.points.iter().any(|point| is_large(&point.scenario)) {
-        allocator::prefer_huge_pages();
     }
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let jobs = arguments
@@ -181,11 +174,4 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         },
     };
     arguments.batch.run(&file, &maker)
-}
-
-/// Returns true if a run has so many hosts and flows that huge pages suit its memory better.
-fn is_large(scenario: &Scenario) -> bool {
-    let hosts = scenario.nodes.iter().map(|node| u64::from(node.count));
-    let flows = scenario.flows.iter().filter_map(|flow| flow.count);
-    hosts.sum::<u64>() + flows.map(u64::from).sum::<u64>() >= MANY
 }

@@ -12,7 +12,6 @@ use netnice_queue::{
     LossFraction, Marker, QueueBound, QueueDiscipline as _, Rate, ReorderingJitter, Time,
 };
 
-use crate::huge_pages;
 use crate::links::drop_tail::DropTailLink;
 use crate::links::groups::{LinkGroup, LinkGroups};
 use crate::links::network::{LinkSpec, Queue};
@@ -66,10 +65,8 @@ pub(crate) struct Links {
 impl Links {
     /// Returns an empty set with room for `links` links.
     pub fn with_capacity(links: usize) -> Links {
-        let mut all = Vec::new();
-        huge_pages::reserve(&mut all, links);
         Links {
-            all,
+            all: Vec::with_capacity(links),
             records: Vec::with_capacity(links),
             waits: LinkWaits::with_capacity(links),
             ..Links::default()

@@ -46,11 +46,6 @@ impl Capture {
             .packet((0, now), packet, segment, labels, self.identification);
     }
 
-    /// Begins to fetch where the next packet goes.
-    pub(crate) fn prefetch_end(&self) {
-        self.file.prefetch_end();
-    }
-
     /// Writes what is left; an error if anything could not be written.
     pub fn finish(self) -> io::Result<()> {
         self.file.finish()
