@@ -49,6 +49,7 @@ demo: ## Compile netnice alone and see the difference on an emulated link: four 
 
 test: ## Run all tests; those of the running kernel ask for root
 	@tools/prerequisites build demo containers browser
+	@echo "compiling for some minutes; then tests, of which those called live_* take most of the time" >&2
 	$(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
 	$(CARGO) test --locked --manifest-path lab/examples/extension/Cargo.toml --target-dir target/extension
 

@@ -11,6 +11,7 @@ use libbpf_rs::{Link, MapCore as _, MapType, Object, ObjectBuilder};
 /// A registered control.
 pub struct Registered {
     /// The loaded object.
+    #[allow(dead_code, reason = "not every example reads its maps")]
     pub object: Object,
     _link: Link,
 }
