@@ -18,6 +18,7 @@ mod nri;
 mod oci_hook;
 mod plot;
 mod probe;
+mod progress;
 mod register;
 mod renice;
 mod reproduce;
