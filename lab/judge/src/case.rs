@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use netnice_scenario::results::{RunResults, Series};
 use netnice_scenario::{ControlFiles, ScenarioError, ScenarioFile};
+use netnice_study::Effort;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::effort::Effort;
 use crate::path::Path;
 use crate::rival::{Delay, LINUX_RECEIVER, Rival};
 

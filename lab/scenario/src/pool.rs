@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs on several threads, with their results on the caller's; runs as such jobs.
+//! Jobs on several threads, with their results on the caller's.
 
-use std::error::Error;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-
-use crate::model::Scenario;
-use crate::results::RunResults;
-
-/// Rate that a lab carries in time on an ordinary machine, in bits per second: the fastest link, or all concurrent links.
-pub const LAB_BPS: f64 = 100e6;
-
-/// Makes a run of a scenario with a seed; `None` where the last argument stopped it.
-pub type Make<'a> = dyn Fn(
-        &Scenario,
-        u64,
-        &dyn Fn() -> bool,
-    ) -> Result<Option<RunResults>, Box<dyn Error + Send + Sync>>
-    + Sync
-    + 'a;
 
 /// The longest time between two calls of the caller's function.
 const TICK: Duration = Duration::from_millis(50);

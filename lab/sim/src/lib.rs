@@ -31,7 +31,7 @@ pub use links::network::{LinkSpec, Network, Queue};
 pub use netnice_queue::random;
 pub use packet::{Marks, Packet};
 pub use scenario::{
-    OutsideControls, Selection, Traces, run, run_on, run_on_cores, run_with_controls,
+    OutsideControls, Selection, Traces, run, run_laid_out, run_on, run_on_cores, run_with_controls,
     run_with_traces, simulation,
 };
 pub use simulation::{Parts, RunOptions, Simulation};

@@ -12,10 +12,8 @@
 //!
 //! `papers/README.md` says how to add one.
 
-mod budget;
 mod claim;
 mod counts;
-mod effort;
 mod experiment;
 pub mod experiments;
 mod figure;
@@ -29,11 +27,9 @@ mod outcome;
 mod run;
 mod store;
 mod study;
-mod table;
 
 pub use claim::{Claim, Conclusion, Judgement, Reported, Rule, Verdict};
 pub use counts::Counts;
-pub use effort::{Effort, Scale};
 pub use experiment::{Choice, Experiment, Paper};
 pub use figure::{Axis, Curve, CurveKind, Figure, FigureKind, Scaling, XY};
 pub use findings::Findings;
@@ -41,8 +37,8 @@ pub use lab::{LabLimits, LabReproduction};
 pub use lab_summary::LabSummary;
 pub use markdown::markdown;
 pub use measured::{Measured, MeasuredPoint, MeasuredStudy};
+pub use netnice_study::{Effort, Scale, Table, Tick};
 pub use outcome::{LabOutcome, LabValue, Outcome, Outcomes, ReportedValue, StudyRecord};
-pub use run::{Finished, Reproduction, RunError, Tick};
+pub use run::{Finished, Reproduction, ReproductionError};
 pub use store::{Store, StoreError};
 pub use study::{KernelPath, Study, StudyError};
-pub use table::Table;

@@ -12,7 +12,7 @@ use clap::Args;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::Backend;
 use netnice_scenario::{explain, json_schema};
-use netnice_sim::{Parts, Traces};
+use netnice_sim::{Parts, RunError};
 
 use super::batch::{BatchArguments, Maker, WantedTraces, traces};
 use crate::allocator;
@@ -156,21 +156,26 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let maker = Maker {
         backend: Backend::Simulation,
         jobs: jobs.max(1),
-        make: &|point, number, seed, go_on| {
-            let (scenario, cores) = (&point.scenario, arguments.cores);
-            let run = |traces: Option<&Traces>| {
+        make: &|run, go_on| {
+            let made = traces::keep(traces(run.number, run.seed), |traces| {
+                let layout = run.layout().map_err(RunError::Scenario)?;
+                let on = (run.scenario(), layout);
                 Ok(netnice_sim::run_on_cores(
-                    cores, scenario, seed, traces, go_on,
+                    arguments.cores,
+                    on,
+                    run.seed,
+                    traces,
+                    go_on,
                 )?)
-            };
-            let run = traces::keep(traces(number, seed), run)?;
-            Ok(run.map(|(results, parts)| {
+            })?;
+            Ok(made.map(|(results, parts)| {
                 note_parts(parts);
                 results
             }))
         },
-        is_whole: &|point, number, seed| {
-            traces(number, seed).is_none_or(|it| traces::are_there(&it, &point.scenario))
+        is_whole: &|(_, number, seed)| {
+            let point = &file.points[number];
+            traces(number, seed).is_none_or(|it| traces::are_there(&it, point))
         },
     };
     arguments.batch.run(&file, &maker)

@@ -2,11 +2,11 @@
 //! Figure 3: window and threshold of TCP0 over the four phases, standard and modified.
 
 use netnice_scenario::results::{RunResults, Series};
+use netnice_study::Scale;
 
 use super::common::{Setup, choices};
 use super::phases::PHASES;
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;

@@ -2,8 +2,8 @@
 //! Shared by the experiments with on/off sources.
 
 use netnice_scenario::results::{FlowResult, RunResults, Series};
+use netnice_study::Scale;
 
-use crate::effort::Scale;
 use crate::experiment::Choice;
 use crate::study::{Study, scenario};
 

@@ -2,10 +2,10 @@
 //! Table III: packets sent and received, delivery ratio and throughput.
 
 use netnice_scenario::results::{Estimate, FlowResult};
+use netnice_study::Scale;
 
 use super::common::{SOURCES, choices, flow, sources};
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
 use crate::experiment::{Experiment, Paper};
 use crate::experiments::search::search;
 use crate::findings::Findings;

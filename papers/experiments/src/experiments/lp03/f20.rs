@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 20: web traffic over three congested hops, and an FTP over TCP-LP over each.
 
+use netnice_study::Scale;
+
 use super::common::Kind;
 use super::f17::choices;
 use super::web::WebSetting;
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
 use crate::experiment::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;

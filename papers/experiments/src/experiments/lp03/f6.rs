@@ -2,10 +2,10 @@
 //! Figure 6: the largest ratio of round-trip times at which TCP-LP yields in time, by the fluid model and the simulator.
 
 use netnice_scenario::results::RunResults;
+use netnice_study::Scale;
 
 use super::common::tcp_choices;
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::{Findings, exact};

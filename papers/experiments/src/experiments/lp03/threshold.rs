@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by Figures 7 and 8: one TCP-LP flow with its threshold, beside ACKs or data of others.
 
+use netnice_study::Scale;
+
 use super::common::{Kind, tcp_choices};
-use crate::effort::Scale;
 use crate::experiment::Choice;
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::measured::{Measured, MeasuredPoint};

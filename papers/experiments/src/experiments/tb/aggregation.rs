@@ -2,6 +2,7 @@
 //! Large aggregation: as many TCP-LP flows as TCP flows.
 
 use netnice_scenario::results::Estimate;
+use netnice_study::Table;
 
 use super::common::{FLOWS, choices, mbps, testbed};
 use crate::claim::{Claim, Rule};
@@ -10,7 +11,6 @@ use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::Study;
-use crate::table::Table;
 
 const PLACE: &str = "TCP-Transparency";
 

@@ -2,8 +2,8 @@
 //! Shared by the testbed's experiments.
 
 use netnice_scenario::results::RunResults;
+use netnice_study::Scale;
 
-use crate::effort::Scale;
 use crate::experiment::Choice;
 use crate::measured::throughput;
 use crate::study::{Study, scenario};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The effort of a reproduction.
+//! How much of an experiment is run.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use netnice_papers::Tick;
+use netnice_study::Tick;
 use nix::sys::signal::Signal;
 
 use netnice_terminal::signals::HeldSignals;

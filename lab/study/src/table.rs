@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of an outcome.
+//! Tables of text, and as Markdown.
 
 use netnice_scenario::results::Estimate;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{is_wide, written_with};
+use crate::estimate::{is_wide, written_with};
 
 /// A table with a heading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,6 +55,21 @@ impl Table {
     }
 }
 
+/// The lines of a table of Markdown. The first column is aligned to the left, and so are the others unless they are `numbers`.
+pub fn markdown_rows(columns: &[String], rows: &[Vec<String>], numbers: bool) -> String {
+    // Bars and line breaks would end a cell.
+    let cell = |text: &String| text.replace('|', "\\|").replace('\n', " ");
+    let line = |cells: &Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let row = |cells: &[String]| line(&cells.iter().map(cell).collect());
+    let aligned = |column| match numbers && column > 0 {
+        true => "---:".to_owned(),
+        false => "---".to_owned(),
+    };
+    let mut text = row(columns) + &line(&(0..columns.len()).map(aligned).collect());
+    text.extend(rows.iter().map(|cells| row(cells)));
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,5 +90,16 @@ mod tests {
         );
         // A single run has neither.
         assert_eq!(filled(&[&[3.0], &[4.0]]), ["row", "3.00", "4.00"]);
+    }
+
+    #[test]
+    fn markdown_has_a_line_for_each_row() {
+        let words = |words: [&str; 2]| words.map(str::to_owned).to_vec();
+        let (columns, rows) = (words(["what", "ours"]), [words(["a|b", "1\n2"])]);
+        assert_eq!(
+            markdown_rows(&columns, &rows, false),
+            "| what | ours |\n| --- | --- |\n| a\\|b | 1 2 |\n"
+        );
+        assert!(markdown_rows(&columns, &rows, true).contains("\n| --- | ---: |\n"));
     }
 }
