@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use netnice_judge::{Effort, Keep, Plan, PlanError, markdown, page};
 use netnice_papers::{Reproduction as Papers, Store, experiments};
-use netnice_scenario::{ControlFiles, ScenarioFile, output};
+use netnice_results::output;
+use netnice_scenario::{ControlFiles, ScenarioFile};
 use pyo3::exceptions::{PyFileExistsError, PyValueError};
 use pyo3::prelude::*;
 

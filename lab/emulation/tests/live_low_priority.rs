@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 
 use netnice_emulation::Lab;
+use netnice_results::{RunResults, until_in_time};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{RunResults, until_in_time};
 
 /// Flows on a separate link for each case, all at the same time.
 struct Cases(String);

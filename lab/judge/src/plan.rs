@@ -7,9 +7,10 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path as FilePath, PathBuf};
 
+use netnice_results::output;
+use netnice_results::{Backend, DirectoryError, Estimate, RunResults, StaleRun};
 use netnice_scenario::model::Scenario;
-use netnice_scenario::results::{Backend, DirectoryError, Estimate, RunResults, StaleRun};
-use netnice_scenario::{Point, ScenarioError, ScenarioFile, output};
+use netnice_scenario::{Point, ScenarioError, ScenarioFile};
 use netnice_study::{Campaign, Effort, Keep, Key, LAB_BPS, Make, Runs, Tick};
 use serde::{Deserialize, Serialize};
 

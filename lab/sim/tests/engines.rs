@@ -20,10 +20,9 @@ use netnice_queue::{
     LinkCounters, Outage, PieConfig, PolicerConfig, PriorityConfig, QueueLimit, Rate, RedConfig,
     ShaperConfig, Threshold, Time,
 };
+use netnice_results::{Codec, EventKind, LinkEvent};
 use netnice_scenario::model::{Scenario, TimeSpan};
 use netnice_scenario::network::not_simulated;
-use netnice_scenario::pool;
-use netnice_scenario::results::{Codec, EventKind, LinkEvent};
 use netnice_scenario::{Layout, ScenarioFile};
 use netnice_sim::tcp::{DelayedAck, Opener, ReceiverConfig};
 use netnice_sim::traffic::{Call, ConstantRate, PacketSize, Poisson, Traffic, Video};
@@ -32,6 +31,7 @@ use netnice_sim::{
     MergedCapture, Network, NodeId, Program, RunOptions, SchedulerKind, Selection, Simulation,
     Traces as TraceFiles, run_on, run_on_cores, simulation,
 };
+use netnice_study::pool;
 use proptest::prelude::*;
 
 /// Sampling interval, too short for packets to be fast-forwarded in between.

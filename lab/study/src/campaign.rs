@@ -10,16 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::pool;
+use netnice_results::{Backend, DirectoryError, RunResults, StaleRun};
 use netnice_scenario::network::Problem;
-use netnice_scenario::results::{Backend, DirectoryError, RunResults, StaleRun};
-use netnice_scenario::{Layout, Point, Scenario, ScenarioFile, pool};
+use netnice_scenario::{Layout, Point, Scenario, ScenarioFile};
 
 use crate::budget::Budget;
-use crate::keep::Keep;
+use crate::keep::{Keep, Key};
 use crate::lab_load::{lab_load, slowest_bps};
-
-/// A run: the number of its scenario, that of its point, and the seed.
-pub type Key = (usize, usize, u64);
 
 /// Scenarios of which each point is run with each of its seeds.
 #[derive(Debug, Clone)]

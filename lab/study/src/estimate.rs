@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Means with their intervals as text.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 
 /// `2.71 ± 0.12`, with as many digits as the value's size asks for. An interval wider than its mean says less than the
 /// smallest and the largest of the few values, so `103 (21 to 221)` stands in its place.

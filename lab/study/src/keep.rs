@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where finished runs are kept.
 
+use netnice_results::{DirectoryError, ResultsDirectory, RunResults, SeriesFormat, StaleRun};
 use netnice_scenario::Point;
-use netnice_scenario::results::{
-    DirectoryError, ResultsDirectory, RunResults, SeriesFormat, StaleRun,
-};
 
-use crate::campaign::Key;
+/// A run: the number of its scenario, that of its point, and the seed.
+pub type Key = (usize, usize, u64);
 
 /// Keeps the finished runs of a campaign.
 pub trait Keep: Sync {

@@ -13,11 +13,12 @@ mod effort;
 mod estimate;
 mod keep;
 mod lab_load;
+pub mod pool;
 mod table;
 
-pub use campaign::{Campaign, Key, Make, Run, RunError, Runs, Tick};
+pub use campaign::{Campaign, Make, Run, RunError, Runs, Tick};
 pub use effort::{Effort, Scale};
 pub use estimate::{is_wide, says_less_than_range, written, written_with};
-pub use keep::{Directories, Keep};
+pub use keep::{Directories, Keep, Key};
 pub use lab_load::{LAB_BPS, slowest_bps};
 pub use table::{Table, markdown_rows};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables of text, and as Markdown.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{is_wide, written_with};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures as data, without their looks.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 use netnice_study::says_less_than_range;
 use serde::{Deserialize, Serialize};
 

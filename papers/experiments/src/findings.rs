@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The result of an experiment's evaluation.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 use netnice_study::Table;
 
 use crate::figure::Figure;

@@ -13,13 +13,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use netnice_results::{Backend, RunResults, until_in_time};
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
-use netnice_scenario::results::{Backend, RunResults, until_in_time};
 use netnice_study::{LAB_BPS, Make, Run, Scale, Tick, slowest_bps};
 
-use crate::experiment::Experiment;
+use crate::definition::Experiment;
 use crate::figure::{Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};

@@ -14,7 +14,7 @@
 
 mod claim;
 mod counts;
-mod experiment;
+mod definition;
 pub mod experiments;
 mod figure;
 mod findings;
@@ -30,7 +30,7 @@ mod study;
 
 pub use claim::{Claim, Conclusion, Judgement, Reported, Rule, Verdict};
 pub use counts::Counts;
-pub use experiment::{Choice, Experiment, Paper};
+pub use definition::{Choice, Experiment, Paper};
 pub use figure::{Axis, Curve, CurveKind, Figure, FigureKind, Scaling, XY};
 pub use findings::Findings;
 pub use lab::{LabLimits, LabReproduction};

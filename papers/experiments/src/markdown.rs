@@ -7,7 +7,7 @@ use netnice_study::Effort;
 
 use crate::claim::Verdict;
 use crate::counts::Counts;
-use crate::experiment::Paper;
+use crate::definition::Paper;
 use crate::lab_summary::LabSummary;
 use crate::outcome::{Outcome, Outcomes, ReportedValue};
 use netnice_study::{Table, markdown_rows};

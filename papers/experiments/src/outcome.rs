@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The outcome of an experiment. A report is made of this alone.
 
-use netnice_scenario::results::{Backend, Estimate};
+use netnice_results::{Backend, Estimate};
 use netnice_study::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::{Claim, Judgement, Reported, Rule, Verdict, short};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::Figure;
 use crate::findings::Findings;
 use crate::study::{Study, directory};

@@ -4,11 +4,11 @@
 use std::error::Error;
 use std::ops::ControlFlow;
 
+use netnice_results::{Backend, RunResults};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{Backend, RunResults};
 use netnice_study::{Campaign, Directories, Effort, Make, Run, RunError, Runs, Tick};
 
-use crate::experiment::Experiment;
+use crate::definition::Experiment;
 use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
 use crate::outcome::{Outcome, StudyRecord};
 use crate::store::{Store, StoreError};

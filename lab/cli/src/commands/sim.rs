@@ -9,8 +9,8 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use netnice_results::Backend;
 use netnice_scenario::network::not_simulated;
-use netnice_scenario::results::Backend;
 use netnice_scenario::{explain, json_schema};
 use netnice_sim::{Parts, RunError};
 

@@ -5,10 +5,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use netnice_results::RunResults;
 use netnice_scenario::Layout;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::{FlowGroup, not_simulated};
-use netnice_scenario::results::RunResults;
 
 use crate::engine::options::EngineOptions;
 use crate::error::RunError;

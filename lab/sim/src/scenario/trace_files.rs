@@ -10,9 +10,9 @@ use std::io::{self, Write as _};
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use netnice_scenario::Layout;
 #[cfg(feature = "parquet")]
-use netnice_scenario::results::{EventFile, LinkEvent};
+use netnice_results::{EventFile, LinkEvent};
+use netnice_scenario::Layout;
 
 use crate::error::RunError;
 use crate::scenario::write_behind::WriteBehind;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netnice_queue::{ColourCounters, DropCounters, LinkCounters, LinkUsage, Rate, Time};
-use netnice_scenario::results::{CallQuality, VideoQuality};
+use netnice_results::{CallQuality, VideoQuality};
 
 use crate::engine::event_source;
 use crate::engine::scheduler::Scheduler;

@@ -2,8 +2,8 @@
 //! All runs of a scenario, several at a time, with a progress bar; finished ones are stored in any case.
 
 use anyhow::{Error, Result};
+use netnice_results::{Backend, ResultsDirectory, RunResults, StaleRun};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{Backend, ResultsDirectory, RunResults, StaleRun};
 use netnice_study::{Campaign, Directories, Key, Run};
 use nix::sys::signal::Signal;
 

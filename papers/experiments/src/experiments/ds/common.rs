@@ -3,7 +3,7 @@
 
 use netnice_study::Scale;
 
-use crate::experiment::Choice;
+use crate::definition::Choice;
 use crate::measured::MeasuredPoint;
 use crate::study::{Study, scenario};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by Tables 3 and 6: values by flow and phase, and how they are judged.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 use netnice_study::Table;
 
 use super::common::{Setup, deviation_row};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Table 4: the constant c, on the testbed.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 use netnice_study::Scale;
 
 use super::common::deviation_row;
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::experiments::search::search;
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Table IV: 1080 greedy connections.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 use netnice_study::Scale;
 
 use super::common::choices;
 use crate::claim::Claim;
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint};
 use crate::outcome::number;

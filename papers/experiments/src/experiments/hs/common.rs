@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by the experiments on a path of 450 Mb/s.
 
-use netnice_scenario::results::{Estimate, RunResults};
+use netnice_results::{Estimate, RunResults};
 use netnice_study::Scale;
 
-use crate::experiment::Choice;
+use crate::definition::Choice;
 use crate::measured::{MeasuredPoint, throughput};
 use crate::study::{Study, scenario};
 use netnice_study::written;

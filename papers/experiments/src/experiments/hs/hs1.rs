@@ -5,7 +5,7 @@ use netnice_study::Table;
 
 use super::common::{choices, mbps, path};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::Measured;

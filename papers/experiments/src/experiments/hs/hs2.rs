@@ -5,7 +5,7 @@ use netnice_study::Table;
 
 use super::common::{Cross, bulk, choices, mbps, own_bursts, part_of};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::Study;

@@ -5,7 +5,7 @@ use netnice_study::Scale;
 
 use super::common::{Cross, bulk, choices, mbps, mbps_of, part_of};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::Study;

@@ -6,7 +6,7 @@ use netnice_study::Scale;
 use super::common::{Kind, TODAY};
 use super::web::{self, WebSetting};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::experiments::search::{self, Joint};
 use crate::findings::Findings;
 use crate::measured::Measured;

@@ -7,7 +7,7 @@ use super::common::Kind;
 use super::f17::choices;
 use super::web::WebSetting;
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::{Study, scenario};

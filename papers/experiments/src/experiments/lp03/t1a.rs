@@ -5,7 +5,7 @@ use netnice_study::Scale;
 
 use super::common::{FAST, Kind, TODAY, tcp_choices};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::experiments::search;
 use crate::findings::Findings;
 use crate::measured::Measured;

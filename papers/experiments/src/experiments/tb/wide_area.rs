@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The wide area by day and by night, which cannot be had again: a simulated link with much and with little load.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 use netnice_study::Scale;
 
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::{Measured, throughput};
 use crate::study::{Study, scenario};

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::iter::Peekable;
 
 use super::samples::Samples;
-use super::{PhaseResult, ResponseTimes, RunResults, SizeClass, Summary};
+use crate::{PhaseResult, ResponseTimes, RunResults, SizeClass, Summary};
 
 /// A table with named columns.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -19,10 +19,11 @@ use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::samples::Samples;
-use super::{RunResults, Series, Summary, tables};
-use crate::hexadecimal::hexadecimal;
-use crate::parse::{Point, ScenarioFile};
-use crate::{input, output};
+use crate::output;
+use crate::{RunResults, Series, Summary, tables};
+use netnice_scenario::hexadecimal::hexadecimal;
+use netnice_scenario::input;
+use netnice_scenario::{Point, ScenarioFile};
 
 /// The directory of the Parquet files of time series: it has nothing else, so that a program reads all of them by its name.
 const SERIES: &str = "series";

@@ -9,7 +9,7 @@ use netnice_chart::{AxisData, Chart, Curve, Kind, Plot, Point};
 use super::curves::Curves;
 use super::keep_distinguishable;
 use super::sweep::Sweep;
-use crate::results::{Estimate, RunResults, Series};
+use crate::{Estimate, RunResults, Series};
 
 /// A confidence interval of fewer seeds is mostly wider than the values are apart: the seeds themselves say more.
 const LEAST_SEEDS: usize = 5;
@@ -240,7 +240,7 @@ mod tests {
     use super::super::plots;
     use super::super::tests::manifest;
     use super::*;
-    use crate::results::Summary;
+    use crate::Summary;
 
     fn series(values: [(f64, f64); 3]) -> Series {
         Series {

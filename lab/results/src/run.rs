@@ -7,8 +7,8 @@ use std::sync::Arc;
 use netnice_queue::{Bytes, Colour, ColourCounters, DropCounters};
 use serde::{Deserialize, Serialize};
 
-use super::{Delays, Distribution, jain_index};
-use crate::model::{TrafficClass, Transport};
+use crate::{Delays, Distribution, jain_index};
+use netnice_scenario::model::{TrafficClass, Transport};
 
 /// One run: one point of a sweep with one seed. Everything is measured from the end of the warm-up to the end of the
 /// run, but for the time series.

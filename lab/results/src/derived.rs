@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::{Delays, DerivedValue, FlowResult, RunResults, VideoQuality, jain_index};
-use crate::model::{DerivedFigure, FlowQuantity, Scenario};
+use crate::{Delays, DerivedValue, FlowResult, RunResults, VideoQuality, jain_index};
+use netnice_scenario::model::{DerivedFigure, FlowQuantity, Scenario};
 
 /// The goodput of so long has to be near the reference.
 const WINDOW_S: f64 = 1.0;
@@ -281,8 +281,8 @@ mod tests {
         VideoResult,
     };
     use super::*;
-    use crate::model::{TrafficClass, Transport};
-    use crate::parse::ScenarioFile;
+    use netnice_scenario::ScenarioFile;
+    use netnice_scenario::model::{TrafficClass, Transport};
 
     const SCENARIO: &str = "name = \"n\"\nduration = \"10s\"\nsampling = { interval = \"500ms\" }\n\
         phases = [{ name = \"late\", from = \"5s\", to = \"10s\" }]\n\

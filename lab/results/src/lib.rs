@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The measurements of a run, alike for simulator and lab, and summaries of many runs.
+//! The measurements of a run, alike for simulator and lab, and summaries of many runs: statistics, tables, directories.
+//!
+//! `plot` (with the feature of that name) chooses plots of results, to be drawn by `netnice-chart`.
 
 mod call_model;
 mod compare;
@@ -12,9 +14,12 @@ mod encoded_column;
 mod event_file;
 mod events;
 mod in_time;
+pub mod output;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod phase_effect;
+#[cfg(feature = "plot")]
+pub mod plot;
 mod run;
 mod samples;
 #[cfg(feature = "parquet")]

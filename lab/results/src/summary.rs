@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::TrafficClass;
+use netnice_scenario::model::TrafficClass;
 
 use super::run::sizes_in_words;
-use super::{
+use crate::{
     CallResult, Distribution, Estimate, FlowResult, RunResults, SizeBin, VideoQuality, VideoResult,
     jain_index,
 };

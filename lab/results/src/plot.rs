@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use netnice_chart::palette::MOST_CURVES;
 use netnice_chart::{AxisData, Chart, Kind, Plot, Point};
 
-use crate::results::{ALL_SIZES, Figure, Manifest, PointSummary, RunResults, Subject, Summary};
+use crate::{ALL_SIZES, Figure, Manifest, PointSummary, RunResults, Subject, Summary};
 use completion_times::completion_times;
 use curves::Curves;
 use sweep::Sweep;
@@ -342,13 +342,13 @@ mod tests {
     use netnice_chart::Curve;
 
     use super::*;
-    use crate::results::Estimate;
+    use crate::Estimate;
 
     pub(super) fn manifest(axes: &[&str]) -> Manifest {
         Manifest {
             scenario: "a".to_owned(),
             scenario_hash: String::new(),
-            backend: crate::results::Backend::Simulation,
+            backend: crate::Backend::Simulation,
             version: String::new(),
             command: Vec::new(),
             settings: Vec::new(),
@@ -376,7 +376,7 @@ mod tests {
             subject: Subject::Flows,
             of: of.into(),
             quantity: "goodput".into(),
-            unit: crate::results::Unit::BitsPerSecond,
+            unit: crate::Unit::BitsPerSecond,
             value: Estimate::of(&[bits, bits]).unwrap(),
         };
         let points = points.iter().map(|values| PointSummary {
@@ -463,7 +463,7 @@ mod tests {
             unit,
             value: Estimate::of(&[mean, mean + 0.02]).unwrap(),
         };
-        use crate::results::Unit;
+        use crate::Unit;
         let points = ["10ms", "20ms"]
             .into_iter()
             .enumerate()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls with more loss than the E-model is for.
 
-use super::{CallResult, RunResults};
+use crate::{CallResult, RunResults};
 
 /// A call whose score means little.
 #[derive(Debug, Clone, PartialEq)]

@@ -27,7 +27,7 @@ fn alike(one: &RunResults, other: &RunResults) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::LabReport;
+    use crate::LabReport;
 
     #[test]
     fn runs_of_a_point_that_differ_in_nothing_are_alike() {

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use netnice_queue::{Bytes, LossFraction, Rate};
 
-use crate::model::TimeSpan;
-use crate::results::{Manifest, PointSummary, RunResults, Summary};
+use crate::{Manifest, PointSummary, RunResults, Summary};
+use netnice_scenario::model::TimeSpan;
 
 /// The points of a sweep that are drawn.
 pub(super) struct Sweep<'a> {

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::summary::Settings;
-use super::{Estimate, Figure, PointSummary, Subject, Summary};
-use crate::parse::Difference;
+use crate::{Estimate, Figure, PointSummary, Subject, Summary};
+use netnice_scenario::parse::Difference;
 
 /// A relative difference that is worth an explanation.
 const NOTABLE: f64 = 0.1;

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use netnice_queue::{DisciplineConfig, DropCause};
 
-use super::{FlowResult, QueueResult, RunResults};
-use crate::model::{Scenario, Transport};
-use crate::network::{Layout, NetworkLink};
+use crate::{FlowResult, QueueResult, RunResults};
+use netnice_scenario::Layout;
+use netnice_scenario::model::{Scenario, Transport};
+use netnice_scenario::network::NetworkLink;
 
 /// A flow that a phase effect hits.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,13 +3,13 @@
 
 use std::fs;
 
-use netnice_scenario::ScenarioFile;
-use netnice_scenario::model::{TrafficClass, Transport};
-use netnice_scenario::results::{
+use netnice_results::{
     Backend, Delays, DirectoryError, Distribution, Existing, FlowResult, Manifest, ResponseTimes,
     ResultsDirectory, RunResults, Series, SeriesFormat, SizeBin, SizeClass, Slowdown, StaleRun,
     Subject, Summary,
 };
+use netnice_scenario::ScenarioFile;
+use netnice_scenario::model::{TrafficClass, Transport};
 
 const SCENARIO: &str = "name = \"test\"
 duration = \"1s\"

@@ -7,7 +7,7 @@ use netnice_chart::{AxisData, Chart, Kind, Plot, Point};
 
 use super::curves::Curves;
 use super::sweep::Sweep;
-use crate::results::{ALL_SIZES, CompletionTimes, Estimate, PointSummary, Subject, Summary};
+use crate::{ALL_SIZES, CompletionTimes, Estimate, PointSummary, Subject, Summary};
 
 /// Cumulative distributions of the completion times of arriving transfers: without a sweep of all flows and classes of sizes in
 /// one plot, else a plot for each class, with a curve for each flow at each point.
@@ -134,7 +134,7 @@ fn finished(summary: &Summary, shown: impl Fn(&str) -> bool) -> String {
 mod tests {
     use super::super::tests::manifest;
     use super::*;
-    use crate::results::{Distribution, Figure};
+    use crate::{Distribution, Figure};
 
     /// A point of two classes of sizes, with 10 and 30 transfers of which the second has not ended.
     fn transfers_at(value: &str) -> PointSummary {
@@ -151,7 +151,7 @@ mod tests {
             subject: Subject::Transfers,
             of: of.into(),
             quantity: "unfinished".into(),
-            unit: crate::results::Unit::None,
+            unit: crate::Unit::None,
             value: Estimate::of(&[number, 0.0]).unwrap(),
         };
         PointSummary {
@@ -184,7 +184,7 @@ mod tests {
                 subject: Subject::Transfers,
                 of: format!("{flow} {}", class(flow, to_bytes, above_bytes).words()).into(),
                 quantity: "transfers".into(),
-                unit: crate::results::Unit::None,
+                unit: crate::Unit::None,
                 value: Estimate::of(&[3.0]).unwrap(),
             })
         });
@@ -233,7 +233,7 @@ mod tests {
                 subject: Subject::Transfers,
                 of: format!("{flow} {ALL_SIZES}").into(),
                 quantity: quantity.into(),
-                unit: crate::results::Unit::None,
+                unit: crate::Unit::None,
                 value: Estimate::of(&[3.0]).unwrap(),
             })
         });

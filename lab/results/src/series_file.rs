@@ -24,7 +24,7 @@ use super::encoded_column::{
     Chunk, GROUP, Levels, Places, begin_groups, place_bits, push_number, text,
 };
 use super::samples::{Samples, rows};
-use super::{RunResults, Series};
+use crate::{RunResults, Series};
 
 /// The most rows in a group.
 const ROWS: usize = 1 << 20;

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use super::{RunResults, Series};
 use crate::output::{self, WriteBehind};
+use crate::{RunResults, Series};
 
 /// All samples of all runs: the values of a sweep, and then the columns of [`COLUMNS`].
 #[derive(Debug, Clone, Copy)]
