@@ -155,7 +155,10 @@ impl Judge {
             )),
             _ => error::of_run(problem),
         })?;
-        Ok(left.into_iter().map(|(case, _, seed)| (case, seed)).collect())
+        Ok(left
+            .into_iter()
+            .map(|(case, _, seed)| (case, seed))
+            .collect())
     }
 
     /// Keeps what is measured of a run, whose bytes these are.

@@ -4,10 +4,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use netnice_results::{Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat};
 use netnice_scenario::ScenarioFile;
-use netnice_results::{
-    Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat,
-};
 use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 

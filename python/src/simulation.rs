@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use netnice_results::RunResults;
 use netnice_scenario::ScenarioFile;
-use netnice_study::pool;
 use netnice_sim::OutsideControls;
+use netnice_study::pool;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
