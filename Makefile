@@ -48,13 +48,13 @@ demo: ## Compile netnice alone and see the difference on an emulated link: four 
 	$(SUDO) target/demo/netnice demo $(ARGS)
 
 test: ## Run all tests; those of the running kernel ask for root
-	@tools/prerequisites build demo containers browser
+	@tools/prerequisites build demo containers
 	@echo "compiling for some minutes; then tests, of which those called live_* take most of the time" >&2
 	$(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
 	$(CARGO) test --locked --manifest-path lab/examples/extension/Cargo.toml --target-dir target/extension
 
 test-unprivileged: ## Run the tests that need neither root nor a kernel of a certain kind
-	@tools/prerequisites build browser
+	@tools/prerequisites build
 	NETNICE_TEST_LIVE=no $(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
 
 test-live: ## Run one file of live tests, as root: make test-live TEST=live_run, of which ARGS=NAME selects tests

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a chart shows, and the spans of its axes.
 
-use serde::Serialize;
-
 use crate::palette::Marker;
 
-/// The contents of a chart. The report's scripts read the same as JSON.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The contents of a chart.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     /// How it is drawn.
     pub kind: Kind,
@@ -21,8 +19,7 @@ pub struct Chart {
 }
 
 /// How a chart is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Lines with a marker and an interval at each point.
     Lines,
@@ -44,7 +41,7 @@ impl Kind {
 }
 
 /// An axis.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AxisData {
     /// With the unit.
     pub label: String,
@@ -63,22 +60,19 @@ impl AxisData {
 }
 
 /// A curve, or bars of one kind.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     /// Name for the legend, which has none of a curve without a name.
     pub name: String,
     /// Marker of its points.
     pub marker: Marker,
     /// Its look in a plot, where it has not that of its place among the curves.
-    #[serde(skip)]
     pub look: Option<usize>,
     /// The points, in the order of x.
     pub points: Vec<Point>,
     /// `(x, y)` of single runs, drawn as thin lines behind the curve.
-    #[serde(skip)]
     pub seeds: Vec<Vec<(f64, f64)>>,
     /// The least and the largest value of each point, drawn in place of intervals; empty for intervals.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<[f64; 2]>,
 }
 
@@ -105,7 +99,7 @@ impl Curve {
     }
 }
 
-/// A point; as JSON `[x, y]` or `[x, y, half]`.
+/// A point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// Along.
@@ -114,15 +108,6 @@ pub struct Point {
     pub y: f64,
     /// Half of the 95 % confidence interval, where there is one.
     pub half: Option<f64>,
-}
-
-impl Serialize for Point {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.half {
-            Some(half) => [self.x, self.y, half].serialize(serializer),
-            None => [self.x, self.y].serialize(serializer),
-        }
-    }
 }
 
 impl Chart {

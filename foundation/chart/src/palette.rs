@@ -3,8 +3,6 @@
 
 use std::fmt::Write;
 
-use serde::Serialize;
-
 /// A colour for curves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Colour {
@@ -35,8 +33,7 @@ pub const COLOURS: [Colour; 6] = [
 ];
 
 /// A marker's shape.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marker {
     /// A disc.
     Circle,

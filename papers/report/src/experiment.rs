@@ -165,7 +165,6 @@ fn command(command: &str) -> Markup {
     html! {
         div.command {
             pre tabindex="0" { code { (command) } }
-            button.copy.needs-script type="button" aria-label={"Copy: " (command)} { "Copy" }
         }
     }
 }

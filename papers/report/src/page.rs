@@ -14,21 +14,8 @@ const STYLES: &[&str] = &[
     include_str!("../assets/print.css"),
 ];
 
-/// One module: what is declared in one file is known in all.
-const SCRIPTS: &[&str] = &[
-    include_str!("../assets/scale.js"),
-    include_str!("../assets/chart.js"),
-    include_str!("../assets/zoom.js"),
-    include_str!("../assets/readout.js"),
-    include_str!("../assets/download.js"),
-    include_str!("../assets/page.js"),
-];
-
-/// Before anything is drawn: that there are scripts, and the theme that was chosen last.
-const FIRST: &str = include_str!("../assets/first.js");
-
 /// Nothing is fetched: everything is in the file.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The outcomes of a paper, in order.
 pub fn of_paper(outcomes: &Outcomes, paper: Paper) -> Vec<&Outcome> {
@@ -53,7 +40,6 @@ pub fn page(outcomes: &Outcomes) -> Markup {
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={"netnice " (outcomes.version)};
                 title { "TCP-LP and its relatives, reproduced" }
-                script { (PreEscaped(FIRST)) }
                 style { (PreEscaped(palette::style_sheet())) }
                 @for style in STYLES { style { (PreEscaped(*style)) } }
             }
@@ -68,12 +54,6 @@ pub fn page(outcomes: &Outcomes) -> Markup {
                                 @for (paper, _) in &papers {
                                     li { a href={"#" (paper.short_name())} title=(paper.citation()) { (paper.subject()) } }
                                 }
-                            }
-                        }
-                        button.theme.needs-script type="button" aria-label="Dark theme" aria-pressed="false" {
-                            svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" {
-                                circle cx="10" cy="10" r="7.2" {}
-                                path d="M10 2.8a7.2 7.2 0 0 1 0 14.4z" {}
                             }
                         }
                     }
@@ -91,14 +71,6 @@ pub fn page(outcomes: &Outcomes) -> Markup {
                         "with netnice " (outcomes.version) "; the last command took "
                         (duration(outcomes.wall_s)) " with " (outcomes.jobs) " runs at a time."
                     }
-                }
-                p.visually-hidden #said aria-live="polite" {}
-                p #zoom-help hidden {
-                    "Plus and minus zoom, 0 shows all, arrows move what is seen. With a pointer: drag over what is to be seen, or turn \
-                     the wheel with Ctrl."
-                }
-                script type="module" {
-                    @for script in SCRIPTS { (PreEscaped(*script)) }
                 }
             }
         }
@@ -128,7 +100,7 @@ mod tests {
 
     #[test]
     fn no_asset_ends_its_element() {
-        for asset in STYLES.iter().chain(SCRIPTS).chain([&FIRST]) {
+        for asset in STYLES {
             let asset = asset.to_ascii_lowercase();
             assert!(!asset.contains("</s"));
             assert!(!asset.contains("<!--"));

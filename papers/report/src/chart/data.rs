@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A figure of the outcomes as a chart, which the scripts get as data.
+//! A figure of the outcomes as a chart, and its numbers as a file.
 
 use netnice_chart::chart::thinned;
 use netnice_chart::{AxisData, Chart, Curve, Kind, Point};
 use netnice_papers::{Figure, FigureKind, Scaling, XY};
 
 use super::looks::Looks;
-use crate::json::rounded;
 
 /// Of a curve over time at most so many steps of time are kept, with at most four points each.
 const STEPS: usize = 5000;
@@ -69,6 +68,34 @@ pub fn of(figure: &Figure, looks: &[Looks]) -> Chart {
     }
 }
 
+/// The points as comma-separated values in a link: curve, x, y, and half of the 95 % confidence interval where there is one.
+pub fn link(chart: &Chart) -> String {
+    let mut link = "data:text/csv,curve,x,y,half_width_95".to_owned();
+    for curve in &chart.curves {
+        // A quote within a quoted field is written twice (RFC 4180); what is not plain is escaped for the link.
+        let name: String = curve.name.replace('"', "\"\"");
+        let name: String = name.bytes().map(escaped).collect();
+        for point in &curve.points {
+            let half = point.half.map_or(String::new(), |half| half.to_string());
+            link += &format!("%0A%22{name}%22,{},{},{half}", point.x, point.y);
+        }
+    }
+    link
+}
+
+/// A byte of a link: letters and digits as they are, others as `%20`.
+fn escaped(byte: u8) -> String {
+    match byte.is_ascii_alphanumeric() {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    }
+}
+
+/// A number with six significant digits, which is more than any figure shows.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
 /// A label with its unit.
 pub fn label(label: &str, unit: &str) -> String {
     match unit {
@@ -79,4 +106,23 @@ pub fn label(label: &str, unit: &str) -> String {
 
 fn is_logarithmic(scaling: Scaling) -> bool {
     scaling == Scaling::Logarithmic
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_digits_are_kept() {
+        assert_eq!(rounded(123.456_789), 123.457);
+        assert_eq!(rounded(-0.000_012_345_678), -0.000_012_345_7);
+        assert_eq!(rounded(0.0), 0.0);
+        assert!(rounded(f64::INFINITY).is_infinite());
+    }
+
+    #[test]
+    fn bytes_of_a_link_are_plain() {
+        let name: String = "a \"<é,".bytes().map(escaped).collect();
+        assert_eq!(name, "a%20%22%3C%C3%A9%2C");
+    }
 }

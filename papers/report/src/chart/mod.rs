@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures as SVG, with the data beside them from which `assets/chart.js` draws them again at other sizes and zooms.
-//!
-//! Both draw the same: what is computed here (axes, ticks, shapes, thinning) is computed there in the same way, and a test
-//! in a browser holds every figure of one against the other.
+//! Figures as SVG, drawn by `netnice-chart`.
 
 mod data;
 mod looks;
@@ -12,11 +9,10 @@ use netnice_chart::axes::{Frame, axes};
 use netnice_chart::{Chart, drawing, scale, shapes};
 use netnice_papers::{Curve, Figure, FigureKind, XY};
 
-use crate::json;
 use data::label;
 use looks::Looks;
 
-/// The figure's size in the file; scripts fit it to the screen.
+/// The figure's size; a style fits it to the screen.
 const FRAME: Frame = Frame {
     width: 760.0,
     height: 400.0,
@@ -26,7 +22,7 @@ const FRAME: Frame = Frame {
     bottom: 54.0,
 };
 
-/// A figure: caption, legend, drawing, its numbers, and the data for the scripts. `id` is unique in the page.
+/// A figure: caption, legend, drawing, its numbers, and a link to them. `id` is unique in the page.
 pub fn figure(id: &str, figure: &Figure) -> Markup {
     let looks = looks::of(figure);
     let data = data::of(figure, &looks);
@@ -42,7 +38,9 @@ pub fn figure(id: &str, figure: &Figure) -> Markup {
                 (drawn(&looks, &data, &title))
             }
             (numbers(figure))
-            script.data type="application/json" { (json::for_script(&data)) }
+            @if !data.is_empty() {
+                p.download { a download={(figure.name) ".csv"} href=(data::link(&data)) { "Data (CSV)" } }
+            }
         }
     }
 }
@@ -107,6 +105,7 @@ fn drawn(looks: &[Looks], data: &Chart, title: &str) -> Markup {
                         (drawing::curve(data, number, &x, &y))
                     }
                 }
+                @for number in 0..looks.len() { (drawing::readings(data, number, &x, &y)) }
             }
             @if data.is_empty() {
                 text.nothing x=(width / 2.0) y=(height / 2.0) text-anchor="middle" { "Nothing was measured." }
@@ -115,7 +114,7 @@ fn drawn(looks: &[Looks], data: &Chart, title: &str) -> Markup {
     }
 }
 
-/// More numbers than this are left to the download.
+/// More numbers than this are left to the link.
 const ROWS: usize = 200;
 
 /// The figure as a table, for those who do not see it, and for print.
