@@ -20,7 +20,7 @@ PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests \
 	tools/bench/ablation tools/bench/alternatives tools/bench/download_programs tools/bench/exporter_cost tools/bench/fast_paths \
-	tools/bench/mirrors tools/bench/start_up tools/check-links tools/make-link-traces tools/cli-reference \
+	tools/bench/mirrors tools/bench/start_up tools/check-links tools/cli-reference tools/layout tools/make-link-traces \
 	validation/compare_linux validation/compare_ns2 validation/compare_ns3 validation/comparison.py validation/farm \
 	validation/simulators.py validation/speed validation/linux/linux_cases.py validation/ns2/measure validation/ns2/cases.py \
 	validation/ns3/ns3_cases.py nice/cli/tests/program/downloads.py \
@@ -49,6 +49,7 @@ demo: ## Compile netnice alone and see the difference on an emulated link: four 
 
 test: ## Run all tests; those of the running kernel ask for root
 	@tools/prerequisites build demo containers browser
+	@echo "compiling for some minutes; then tests, of which those called live_* take most of the time" >&2
 	$(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
 	$(CARGO) test --locked --manifest-path lab/examples/extension/Cargo.toml --target-dir target/extension
 
@@ -166,6 +167,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	tools/bench/ablation --check
 	shellcheck $(SCRIPTS)
 	tools/check-links
+	tools/layout
 	for manifest in $(MANIFESTS); do \
 		target/audit/bin/cargo-deny --manifest-path $$manifest --config tools/deny.toml --locked \
 			check --hide-inclusion-graph licenses bans sources || exit; \

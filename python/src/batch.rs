@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use netnice_judge::{Plan, PlanError, markdown, page};
+use netnice_judge::{Effort, Keep, Plan, PlanError, markdown, page};
 use netnice_papers::{Reproduction as Papers, Store, experiments};
-use netnice_scenario::{ControlFiles, ScenarioFile, output};
+use netnice_results::output;
+use netnice_scenario::{ControlFiles, ScenarioFile};
 use pyo3::exceptions::{PyFileExistsError, PyValueError};
 use pyo3::prelude::*;
 
@@ -50,8 +51,8 @@ impl Reproduction {
             ))
         })?;
         let effort = match full {
-            true => netnice_papers::Effort::Full,
-            false => netnice_papers::Effort::Quick,
+            true => Effort::Full,
+            false => Effort::Quick,
         };
         let papers = py.detach(|| Papers::new(chosen, effort));
         let papers = papers.map_err(error::of_run)?;
@@ -116,8 +117,8 @@ impl Judge {
         out: PathBuf,
     ) -> PyResult<Judge> {
         let effort = match quick {
-            true => netnice_judge::Effort::Quick,
-            false => netnice_judge::Effort::Full,
+            true => Effort::Quick,
+            false => Effort::Full,
         };
         let plan = Plan::new(&controls, &paths, &rivals, effort, false, seeds);
         let plan = plan.map_err(|problem| match &problem {
@@ -143,15 +144,21 @@ impl Judge {
 
     /// Prepares the directory; returns the runs that it does not hold, by number of the case and seed.
     fn begin(&self, py: Python<'_>, resume: bool) -> PyResult<Vec<(usize, u64)>> {
-        let begun = py.detach(|| self.plan.begin(&self.out, resume, VERSION));
-        let begun = begun.map_err(|problem| match &problem {
+        let left = py.detach(|| {
+            let kept = self.plan.begin(&self.out, resume, VERSION)?;
+            Ok(kept.runs().left)
+        });
+        let left = left.map_err(|problem| match &problem {
             PlanError::Occupied(path) => PyFileExistsError::new_err(format!(
                 "{} holds runs already; reuse them with resume=True, or choose another directory",
                 path.display()
             )),
             _ => error::of_run(problem),
         })?;
-        Ok(begun.left)
+        Ok(left
+            .into_iter()
+            .map(|(case, _, seed)| (case, seed))
+            .collect())
     }
 
     /// Keeps what is measured of a run, whose bytes these are.
@@ -161,9 +168,9 @@ impl Judge {
             return Err(PyValueError::new_err(format!("there is no case {case}")));
         };
         let run = runs::read(file, (0, seed), text)?;
-        py.detach(|| self.plan.store(&self.out, (case, seed), &run, VERSION))
-            .map_err(error::of_run)?;
-        Ok(())
+        let kept = self.plan.kept(&self.out, VERSION);
+        py.detach(|| kept.keep((case, 0, seed), run).map(drop))
+            .map_err(error::of_run)
     }
 
     /// The judgement as JSON, which is written to the directory as well, as JSON, HTML and Markdown.
@@ -171,7 +178,7 @@ impl Judge {
         py.detach(|| {
             let begun = self.plan.begin(&self.out, true, VERSION);
             let begun = begun.map_err(error::of_run)?;
-            let judgement = (self.plan).judge(&begun.finished, &self.out, VERSION, command);
+            let judgement = begun.judge(&begun.runs(), command);
             let json = serde_json::to_string(&judgement).map_err(error::of_run)?;
             for (name, text) in [
                 ("judgement.json", &json),

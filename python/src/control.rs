@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use netnice_congestion::control_interface::{
     ControlAck, ControlLoss, ControlWindow, Interfaced, NO_SSTHRESH, OutsideControl,
 };
-use netnice_scenario::results::RunResults;
+use netnice_results::RunResults;
 use netnice_sim::{MakeControl, OutsideControls};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -4,10 +4,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use netnice_results::{Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{
-    Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat,
-};
 use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -43,7 +41,7 @@ impl Directory {
         command: Vec<String>,
         series: Option<&str>,
     ) -> PyResult<Directory> {
-        use netnice_scenario::results::DirectoryError;
+        use netnice_results::DirectoryError;
         let file = scenario.file.clone();
         let version = env!("CARGO_PKG_VERSION");
         let mut manifest = Manifest::new(&file, Backend::Simulation, version, command);

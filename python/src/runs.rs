@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use netnice_results::{self as results, RunResults, Summary, tables};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{self, RunResults, Summary, tables};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

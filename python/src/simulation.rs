@@ -4,9 +4,10 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use netnice_scenario::results::RunResults;
-use netnice_scenario::{ScenarioFile, pool};
+use netnice_results::RunResults;
+use netnice_scenario::ScenarioFile;
 use netnice_sim::OutsideControls;
+use netnice_study::pool;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

@@ -13,8 +13,8 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use netnice_scenario::results::RunResults;
-use netnice_scenario::results::tables::{self, Cell};
+use netnice_results::RunResults;
+use netnice_results::tables::{self, Cell};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 

@@ -29,13 +29,13 @@ impl ImpairedLink {
     /// If the link's queue cannot be made.
     pub fn new(link: &LinkDescription, seed: u64) -> Result<ImpairedLink, DisciplineError> {
         let setup = link.setup(seed)?;
-        let parts = setup.into_parts(link.streams(seed));
+        let (parts, reordering) = setup.seeded(link.streams(seed));
         Ok(ImpairedLink {
             link: Link::new(parts.config, parts.queue)
                 .with_jitter(parts.jitter)
                 .with_conditions(&parts.conditions),
             marker: parts.marker,
-            reordering: parts.reordering,
+            reordering,
             drops: DropCounters::default(),
             colours: ColourCounters::default(),
             waiting: Histogram::default(),

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cost of a packet on its way over a link, queueing included: `cargo bench -p netnice-queue`.
 
+#![allow(
+    missing_docs,
+    reason = "criterion_group! makes a public function without"
+)]
+
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

@@ -23,24 +23,24 @@
 
 mod bucket;
 mod described;
-mod discipline;
 mod discipline_context;
 mod disciplines;
 mod dscp;
 mod links;
 mod markers;
+mod queue_discipline;
 pub mod random;
 mod time;
 pub mod units;
 
 pub use bucket::{PolicerConfig, ShaperConfig};
 pub use described::{Described, DescribedVisitor};
-pub use discipline::{Colour, DropCause, Dropped, IpFields, Packet, QueueDiscipline};
 pub use discipline_context::{DisciplineContext, DisciplineError};
 pub use disciplines::*;
 pub use dscp::Dscp;
 pub use links::*;
 pub use markers::*;
+pub use queue_discipline::{Colour, DropCause, Dropped, IpFields, Packet, QueueDiscipline};
 pub use time::Time;
 pub use units::{
     Bytes, LossFraction, QueueBound, QueueLimit, Rate, Threshold, TimeSpan, UnitError,

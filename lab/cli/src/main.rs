@@ -12,15 +12,17 @@ use clap::{CommandFactory, Parser};
 use netnice_terminal::text::say;
 use netnice_terminal::{usage, write_signals};
 
-#[global_allocator]
-static ALLOCATOR: allocator::Allocator = allocator::Allocator;
-
 /// The laboratory of netnice: transports on simulated and emulated links, judged and compared.
 ///
 /// `netnice sim`, `netnice lab`, `netnice compare`, `netnice judge` and `netnice reproduce` are these commands.
 #[derive(Debug, Parser)]
 // People call it as `netnice sim` and the like.
-#[command(name = "netnice-lab", bin_name = "netnice", version, max_term_width = 100)]
+#[command(
+    name = "netnice-lab",
+    bin_name = "netnice",
+    version,
+    max_term_width = 100
+)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 struct Lab {
     #[command(subcommand)]

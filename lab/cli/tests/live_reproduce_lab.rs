@@ -10,6 +10,7 @@ use netnice_papers::{
     Effort, LabLimits, LabSummary, LabValue, Reproduction, Scale, Store, Tick, experiments,
     markdown,
 };
+use netnice_study::Run;
 
 #[test]
 fn what_fits_is_measured_on_this_kernel_and_what_does_not_is_said() {
@@ -41,8 +42,8 @@ fn what_fits_is_measured_on_this_kernel_and_what_does_not_is_said() {
     let store = |resume| Store::new(directory.path(), resume, "1", vec!["netnice".to_owned()]);
     let lab = Lab::open(on_kernel.scenarios()).unwrap();
     let made = AtomicUsize::new(0);
-    let make = |scenario: &_, seed, go_on: &dyn Fn() -> bool| {
-        let run = lab.run(scenario, seed, go_on)?;
+    let make = |run: Run<'_>, go_on: &dyn Fn() -> bool| {
+        let run = lab.run(run.scenario(), run.seed, go_on)?;
         made.fetch_add(usize::from(run.is_some()), Ordering::Relaxed);
         Ok(run)
     };

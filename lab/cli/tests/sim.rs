@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-use netnice_scenario::results::Manifest;
+use netnice_results::Manifest;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use program::{ended, ended_in_one_line, netnice, place, run, succeeded, text, wait_until};

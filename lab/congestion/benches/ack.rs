@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use netnice_congestion::control::{Ack, CaState, Window};
+use netnice_congestion::congestion_control::{Ack, CaState, Window};
 use netnice_congestion::registry;
 use netnice_parameters::ControlParameters;
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 
-use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::congestion_control::{Ack, Congestion, CongestionControl, Window};
 use crate::controls::low_priority::{duration_us, sample_us, whole_packets};
 
 /// The threshold of a connection that has none: `CONTROL_NO_SSTHRESH`.

@@ -5,13 +5,13 @@
 //! files, and this crate compiles the same files natively. They do no I/O and take the time as an argument, so that the
 //! kernel runs the code that is tested and simulated.
 
-pub mod control;
+pub mod congestion_control;
 pub mod control_file;
 pub mod control_interface;
 pub mod controls;
 pub mod dstcp;
 pub mod netnice;
-pub mod receiver;
+pub mod netnice_receiver;
 pub mod receivers;
 pub mod registry;
 mod state;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::control::CaState;
+use crate::congestion_control::CaState;
 use crate::state::State;
 use netnice_parameters::policy::{Parameters, Report};
 

@@ -10,7 +10,7 @@ use netnice_parameters::{
     self as parameters, ControlParameters, Parameter, ParameterError, Settings,
 };
 
-use crate::control::{CongestionControl, Registration};
+use crate::congestion_control::{CongestionControl, Registration};
 use crate::controls;
 
 /// One line for each control.

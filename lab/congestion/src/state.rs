@@ -32,7 +32,7 @@ mod tests {
     use netnice_parameters::policy::Parameters;
 
     use super::*;
-    use crate::{dstcp, netnice, receiver, tcplp};
+    use crate::{dstcp, netnice, netnice_receiver as receiver, tcplp};
 
     /// A C program that compiles if the structs have these sizes and their members these offsets and sizes.
     struct Layouts(String);

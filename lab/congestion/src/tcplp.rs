@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ACKs that `policies/tcplp.h` and the policies of its family take.
 
-use crate::control::CaState;
+use crate::congestion_control::CaState;
 
 /// One ACK of new data. Times are in microseconds and may wrap.
 #[repr(C)]

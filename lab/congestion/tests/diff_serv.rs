@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP for Diff-Serv against the paper's equations, computed by hand.
 
-use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Ack, Congestion, CongestionControl, Window};
 use netnice_congestion::dstcp::{self, DsTcp};
 use netnice_congestion::registry;
 use netnice_parameters::ControlParameters;

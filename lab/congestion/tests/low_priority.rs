@@ -3,7 +3,7 @@
 
 mod path;
 
-use netnice_congestion::control::{Ack, CaState, Congestion, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Ack, CaState, Congestion, CongestionControl, Window};
 use netnice_congestion::registry;
 use netnice_parameters::ControlParameters;
 use netnice_parameters::policy::{Phase, Report, Signal};

@@ -6,7 +6,7 @@ mod path;
 
 use std::fmt::{Debug, Write};
 
-use netnice_congestion::control::{Ack, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Ack, CongestionControl, Window};
 use netnice_congestion::controls::tcplp::TcpLp;
 use netnice_congestion::controls::tcplp_ecn::TcpLpEcn;
 use netnice_congestion::controls::{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties that hold for every control under any events.
 
-use netnice_congestion::control::{Ack, CaState, Congestion, Window};
+use netnice_congestion::congestion_control::{Ack, CaState, Congestion, Window};
 use netnice_congestion::registry;
 use netnice_parameters::{ControlParameters, Kind, Value};
 use proptest::prelude::*;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 
-use netnice_scenario::results::LinkEvent;
+use netnice_results::LinkEvent;
 use netnice_sim::{EventSink, EventTrace, Selection};
 
 /// Events that are handed over at a time: copying them takes some microseconds.
@@ -102,7 +102,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::mpsc::Sender;
 
-    use netnice_scenario::results::EventKind;
+    use netnice_results::EventKind;
 
     use super::*;
 

@@ -31,8 +31,8 @@ mod results;
 mod run;
 mod tcp_info;
 
+use netnice_results::RunResults;
 use netnice_scenario::Scenario;
-use netnice_scenario::results::RunResults;
 
 use self::controls::Controls;
 pub use check::{check, notes};

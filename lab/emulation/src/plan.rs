@@ -130,7 +130,7 @@ impl Plan {
         let total = narrowest
             .values()
             .fold(0u64, |sum, &rate| sum.saturating_add(rate));
-        format!("{}bit", total.max(1)).parse().ok()
+        Rate::from_bits_per_second(total.max(1)).ok()
     }
 
     /// Bytes that the network holds of a flow at most.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_link::LinkFigures;
-use netnice_scenario::Scenario;
-use netnice_scenario::network::{NetworkFlow, NetworkLink};
-use netnice_scenario::results::{
+use netnice_results::{
     ClassResult, Drops, FlowResult, LabReport, PacketsOfColour, QueueResult, RunResults, Series,
     derive,
 };
+use netnice_scenario::Scenario;
+use netnice_scenario::network::{NetworkFlow, NetworkLink};
 use netnice_sim::measure::{FlowCounters, Measured as MeasuredFlow};
 
 use super::machine::MachineLoad;

@@ -9,9 +9,9 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use netnice_queue::Time;
+use netnice_results::RunResults;
 use netnice_scenario::Scenario;
 use netnice_scenario::model::Application;
-use netnice_scenario::results::RunResults;
 use netnice_sim::EventTrace;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

@@ -4,7 +4,7 @@
 //! Margins are wide enough for a busy machine, and narrow enough to notice what is wrong.
 
 use netnice_emulation::Lab;
-use netnice_scenario::results::{FlowResult, QueueResult, RunResults, until_in_time};
+use netnice_results::{FlowResult, QueueResult, RunResults, until_in_time};
 use netnice_scenario::{Scenario, ScenarioFile};
 
 /// Two access links and a bottleneck of 10 Mb/s with 40 ms of round trip.

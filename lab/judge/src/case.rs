@@ -4,12 +4,12 @@
 use std::path::Path as FilePath;
 use std::time::Duration;
 
-use netnice_scenario::results::{RunResults, Series};
+use netnice_results::{RunResults, Series};
 use netnice_scenario::{ControlFiles, ScenarioError, ScenarioFile};
+use netnice_study::Effort;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::effort::Effort;
 use crate::path::Path;
 use crate::rival::{Delay, LINUX_RECEIVER, Rival};
 
@@ -172,7 +172,7 @@ impl Case {
             .iter()
             .filter(|flow| flow.group == "rival")
             .collect();
-        let sum = |value: fn(&netnice_scenario::results::FlowResult) -> f64| {
+        let sum = |value: fn(&netnice_results::FlowResult) -> f64| {
             (!rivals.is_empty()).then(|| rivals.iter().map(|flow| value(flow)).sum::<f64>())
         };
         let time_s = (stop - start).as_secs_f64();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 use serde::Serialize;
 
 /// A control on a path beside a rival.

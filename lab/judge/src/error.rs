@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors of a plan.
 
-use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use netnice_scenario::ScenarioError;
+use netnice_study::RunError;
 
 /// Why a plan cannot be made or ended early.
 #[derive(Debug, thiserror::Error)]
@@ -32,15 +32,8 @@ pub enum PlanError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// A run failed.
-    #[error("{case}, seed {seed}: {error}")]
-    Run {
-        /// Name of the case.
-        case: String,
-        /// The seed.
-        seed: u64,
-        /// The message of the simulator or the lab.
-        error: Box<dyn Error + Send + Sync>,
-    },
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// The directory has runs.
     #[error("{} holds runs already; reuse them by --resume, or give another directory", .0.display())]
     Occupied(PathBuf),

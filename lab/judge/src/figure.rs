@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of a cell: a line each.
 
-use netnice_scenario::results::jain_index;
+use netnice_results::jain_index;
 
 use crate::case::Measured;
 use crate::rival::{ITSELF, Rival};

@@ -6,7 +6,6 @@
 //! - [`figure`]: the figures of a cell, a line each.
 //! - [`question`]: RFC 9743's questions, answered from the figures, a line each.
 //! - [`control`]: a control under test, by name or in a C file.
-//! - [`effort`]: the size of a judgement.
 //! - [`case`]: a run as a scenario, and what is measured of its results.
 //! - [`plan`]: all runs of a judgement; reuses finished ones.
 //! - [`cell`]: the figures of a control on a path beside a rival.
@@ -18,7 +17,6 @@
 pub mod case;
 pub mod cell;
 pub mod control;
-pub mod effort;
 pub mod error;
 pub mod figure;
 pub mod judgement;
@@ -30,7 +28,7 @@ pub mod question;
 pub mod rival;
 
 pub use cell::Cell;
-pub use effort::Effort;
 pub use error::PlanError;
 pub use judgement::Judgement;
-pub use plan::{Begun, Plan, Progress};
+pub use netnice_study::{Effort, Keep};
+pub use plan::{Kept, Plan};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The judgement as tables of Markdown.
 
-use std::fmt::Write as _;
+use netnice_study::markdown_rows;
 
 use crate::figure::FIGURES;
 use crate::judgement::Judgement;
@@ -9,83 +9,45 @@ use crate::question::QUESTIONS;
 
 /// Returns the answers, and a table for each figure; the best value of a row is bold.
 pub fn markdown(judgement: &Judgement) -> String {
-    let mut text = String::new();
-    let head = |text: &mut String, first: &str| {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "| {first} | {} |", judgement.controls.join(" | "));
-        let _ = writeln!(
-            text,
-            "| --- |{}",
-            " ---: |".repeat(judgement.controls.len())
-        );
+    let table = |first: &str, rows: Vec<Vec<String>>| {
+        let columns = [&[first.to_owned()][..], &judgement.controls].concat();
+        markdown_rows(&columns, &rows, true)
     };
-    let _ = writeln!(
-        text,
-        "Cells in which the answer is yes, of those measured:\n"
+    let questions = QUESTIONS.iter().map(|question| {
+        let answers = judgement.answers.iter();
+        let answers = answers.filter(|answer| answer.question == question.title);
+        let cells = answers.map(|answer| format!("{} of {}", answer.yes, answer.cells));
+        let first = format!("{}: {}", question.title, question.asks);
+        [first].into_iter().chain(cells).collect()
+    });
+    let mut text = format!(
+        "Cells in which the answer is yes, of those measured:\n\n{}",
+        table("question", questions.collect())
     );
-    head(&mut text, "question");
-    for question in QUESTIONS {
-        let answers = judgement
-            .answers
-            .iter()
-            .filter(|answer| answer.question == question.title);
-        let answers: Vec<String> = answers
-            .map(|answer| format!("{} of {}", answer.yes, answer.cells))
-            .collect();
-        let _ = writeln!(
-            text,
-            "| {}: {} | {} |",
-            question.title,
-            question.asks,
-            answers.join(" | ")
-        );
-    }
     for figure in FIGURES {
-        let rows = judgement.rows();
-        let rows: Vec<_> = rows
-            .iter()
-            .filter_map(|(path, rival)| {
-                let values: Vec<Option<f64>> = judgement
-                    .controls
-                    .iter()
-                    .map(|control| {
-                        let cell = judgement.cell(path, rival, control)?;
-                        Some(cell.figures.get(figure.name)?.mean)
-                    })
-                    .collect();
-                values
-                    .iter()
-                    .any(Option::is_some)
-                    .then_some((path, rival, values))
-            })
-            .collect();
-        if rows.is_empty() {
-            continue;
-        }
-        let _ = writeln!(
-            text,
-            "\n## {}\n\n{}.\n",
-            figure.title,
-            capitalised(figure.meaning)
-        );
-        head(&mut text, "path, rival");
-        for (path, rival, values) in rows {
-            let best = values
-                .iter()
-                .flatten()
-                .map(|value| figure.badness(*value))
-                .fold(f64::INFINITY, f64::min);
-            let values: Vec<String> = values
-                .iter()
-                .map(|value| match value {
-                    Some(value) if figure.badness(*value) <= best => {
-                        format!("**{}**", figure.format(*value))
-                    }
-                    Some(value) => figure.format(*value),
-                    None => String::new(),
-                })
-                .collect();
-            let _ = writeln!(text, "| {path}, {rival} | {} |", values.join(" | "));
+        let rows = judgement.rows().into_iter().filter_map(|(path, rival)| {
+            let values = judgement.controls.iter().map(|control| {
+                let cell = judgement.cell(path, rival, control)?;
+                Some(cell.figures.get(figure.name)?.mean)
+            });
+            let values: Vec<Option<f64>> = values.collect();
+            let badness = values.iter().flatten().map(|&value| figure.badness(value));
+            let best = badness.reduce(f64::min)?;
+            let cells = values.iter().map(|value| match *value {
+                Some(value) if figure.badness(value) <= best => {
+                    format!("**{}**", figure.format(value))
+                }
+                Some(value) => figure.format(value),
+                None => String::new(),
+            });
+            let first = format!("{path}, {rival}");
+            Some([first].into_iter().chain(cells).collect())
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        if !rows.is_empty() {
+            let (title, meaning) = (figure.title, capitalised(figure.meaning));
+            let table = table("path, rival", rows);
+            text += &format!("\n## {title}\n\n{meaning}.\n\n{table}");
         }
     }
     text

@@ -3,38 +3,29 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use netnice_results::output;
+use netnice_results::{Backend, DirectoryError, Estimate, RunResults, StaleRun};
 use netnice_scenario::model::Scenario;
-use netnice_scenario::pool::{self, LAB_BPS, Make};
-use netnice_scenario::results::{Estimate, RunResults};
-use netnice_scenario::{ScenarioError, ScenarioFile, output};
+use netnice_scenario::{Point, ScenarioError, ScenarioFile};
+use netnice_study::{Campaign, Effort, Keep, Key, LAB_BPS, Make, Runs, Tick};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Measured};
 use crate::cell::Cell;
 use crate::control::Control;
-use crate::effort::Effort;
 use crate::error::{PlanError, at};
 use crate::figure::{FIGURES, Sample};
 use crate::judgement::Judgement;
 use crate::path::{PATHS, Path};
 use crate::rival::{ITSELF, RIVALS, Rival};
 
-/// The progress of the runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    /// Finished runs.
-    pub runs: usize,
-    /// All runs.
-    pub of_runs: usize,
-}
-
-/// A finished run as it is kept.
+/// A finished run as a file has it.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct RunFile {
     /// Hash of the scenario's text.
     hash: String,
     /// Version of netnice.
@@ -42,20 +33,18 @@ struct Kept {
     measured: Measured,
 }
 
-/// The part of a plan that a directory holds: runs by the number of their case and their seed.
-#[derive(Debug, Default)]
-pub struct Begun {
-    /// Those that are finished.
-    pub finished: BTreeMap<(usize, u64), Measured>,
-    /// The others.
-    pub left: Vec<(usize, u64)>,
+/// A plan with the directory that keeps what is measured of its runs, and the version that measures them.
+pub struct Kept<'a> {
+    plan: &'a Plan,
+    out: &'a FilePath,
+    version: &'a str,
 }
 
 /// The runs of a judgement.
 #[derive(Debug)]
 pub struct Plan {
     effort: Effort,
-    lab: bool,
+    backend: Backend,
     seeds: u64,
     controls: Vec<String>,
     /// Cells first.
@@ -159,7 +148,10 @@ impl Plan {
             .collect();
         Ok(Plan {
             effort,
-            lab,
+            backend: match lab {
+                true => Backend::Lab,
+                false => Backend::Simulation,
+            },
             seeds,
             controls: tested.into_iter().map(|control| control.name).collect(),
             cases: cases?,
@@ -182,8 +174,17 @@ impl Plan {
         self.cases.len() * self.seeds as usize
     }
 
-    /// Makes the runs that `out` does not hold yet, at most `jobs` at a time; `progress` receives the number of
-    /// finished runs several times a second, and breaks to stop.
+    fn campaign(&self) -> Campaign<'_> {
+        Campaign {
+            scenarios: (self.cases())
+                .map(|(case, file)| (case.name(), file))
+                .collect(),
+            backend: self.backend,
+        }
+    }
+
+    /// Makes the runs that `out` does not hold yet, at most `jobs` at a time; `tick` receives the progress several times a second, and
+    /// breaks to stop. Returns the judgement of the finished runs, and their number.
     ///
     /// # Errors
     /// If a run fails, if a file cannot be written, or if `out` holds runs and `resume` is false.
@@ -196,67 +197,30 @@ impl Plan {
         jobs: usize,
         version: &str,
         command: Vec<String>,
-        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<(Judgement, Progress), PlanError> {
-        let Begun {
-            mut finished,
-            mut left,
-        } = self.begin(out, resume, version)?;
+        tick: impl FnMut(Tick) -> ControlFlow<()>,
+    ) -> Result<(Judgement, usize), PlanError> {
+        let kept = self.begin(out, resume, version)?;
+        let mut runs = kept.runs();
         // The runs that take longest begin first, so that none is left over at the end.
-        left.sort_by(|a, b| {
-            let rate = |key: &(usize, u64)| self.cases[key.0].0.path.rate_bps();
+        runs.left.sort_by(|a, b| {
+            let rate = |key: &Key| self.cases[key.0].0.path.rate_bps();
             rate(b).total_cmp(&rate(a))
         });
-        let work = |&(number, seed): &(usize, u64), stop: &AtomicBool| {
-            let (case, file) = &self.cases[number];
-            let go_on = || !stop.load(Ordering::Relaxed);
-            let results = make(file.scenario(), seed, &go_on).map_err(|error| PlanError::Run {
-                case: case.name(),
-                seed,
-                error,
-            })?;
-            let Some(results) = results else {
-                return Ok(None);
-            };
-            let measured = self.store(out, (number, seed), &results, version)?;
-            Ok(Some(((number, seed), measured)))
-        };
-        let mut failure = None;
-        let pool = pool::run(&left, jobs, work, |result| {
-            match result {
-                Some(Ok(Some((key, measured)))) => {
-                    finished.insert(key, measured);
-                }
-                Some(Err(error)) => {
-                    failure.get_or_insert(error);
-                }
-                Some(Ok(None)) | None => {}
-            }
-            let far = Progress {
-                runs: finished.len(),
-                of_runs: self.runs(),
-            };
-            match failure.is_some() {
-                true => ControlFlow::Break(()),
-                false => progress(far),
-            }
-        });
-        pool.map_err(at(out))?;
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        let far = Progress {
-            runs: finished.len(),
-            of_runs: self.runs(),
-        };
-        Ok((self.judge(&finished, out, version, command), far))
+        let campaign = self.campaign();
+        campaign.make(&mut runs, &kept, make, jobs, tick)?;
+        Ok((kept.judge(&runs, command), runs.count()))
     }
 
-    /// Prepares `out`, and reads the runs that it holds.
+    /// Prepares `out`.
     ///
     /// # Errors
     /// If a file cannot be written, or if `out` holds runs and `resume` is false.
-    pub fn begin(&self, out: &FilePath, resume: bool, version: &str) -> Result<Begun, PlanError> {
+    pub fn begin<'a>(
+        &'a self,
+        out: &'a FilePath,
+        resume: bool,
+        version: &'a str,
+    ) -> Result<Kept<'a>, PlanError> {
         let (runs, scenarios) = (out.join("runs"), out.join("scenarios"));
         if !resume && fs::read_dir(&runs).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(PlanError::Occupied(out.to_owned()));
@@ -264,8 +228,7 @@ impl Plan {
         for directory in [&runs, &scenarios] {
             fs::create_dir_all(directory).map_err(at(directory))?;
         }
-        let mut begun = Begun::default();
-        for (number, (case, file)) in self.cases.iter().enumerate() {
+        for (case, file) in &self.cases {
             let path = scenarios.join(format!("{}.toml", case.name()));
             fs::write(&path, &file.text).map_err(at(&path))?;
             // Beside the scenario, so that it can be run elsewhere, and later.
@@ -277,43 +240,17 @@ impl Plan {
                     .find_map(|flow| flow.congestion_control.file.as_ref());
                 fs::write(&path, read.map_or("", |read| read.text())).map_err(at(&path))?;
             }
-            for seed in 1..=self.seeds {
-                match kept(&self.run_file(out, case, seed), &file.hash, version) {
-                    Some(measured) => {
-                        begun.finished.insert((number, seed), measured);
-                    }
-                    None => begun.left.push((number, seed)),
-                }
-            }
         }
-        Ok(begun)
+        Ok(self.kept(out, version))
     }
 
-    /// Keeps what is measured of the run of a case with a seed.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn store(
-        &self,
-        out: &FilePath,
-        (number, seed): (usize, u64),
-        results: &RunResults,
-        version: &str,
-    ) -> Result<Measured, PlanError> {
-        let (case, file) = &self.cases[number];
-        let kept = Kept {
-            hash: file.hash.clone(),
-            version: version.to_owned(),
-            measured: case.measure(self.effort, results),
-        };
-        keep(&self.run_file(out, case, seed), &kept)?;
-        Ok(kept.measured)
-    }
-
-    fn run_file(&self, out: &FilePath, case: &Case, seed: u64) -> PathBuf {
-        let backend = if self.lab { "lab" } else { "sim" };
-        out.join("runs")
-            .join(format!("{}.{seed}.{backend}.json", case.name()))
+    /// What a directory that [`Plan::begin`] has prepared keeps.
+    pub fn kept<'a>(&'a self, out: &'a FilePath, version: &'a str) -> Kept<'a> {
+        Kept {
+            plan: self,
+            out,
+            version,
+        }
     }
 
     /// Returns the number of a case.
@@ -325,32 +262,11 @@ impl Plan {
         })
     }
 
-    /// The judgement of finished runs.
-    pub fn judge(
-        &self,
-        finished: &BTreeMap<(usize, u64), Measured>,
-        out: &FilePath,
-        version: &str,
-        command: Vec<String>,
-    ) -> Judgement {
-        let scenarios = out.join("scenarios");
-        let cells = (0..self.cells).filter_map(|number| self.cell(number, finished, &scenarios));
-        let cells: Vec<Cell> = cells.collect();
-        Judgement {
-            version: version.to_owned(),
-            command,
-            backend: if self.lab { "lab" } else { "simulation" },
-            controls: self.controls.clone(),
-            answers: Judgement::answers(&self.controls, &cells),
-            cells,
-        }
-    }
-
     /// Returns a cell, if all runs of a seed that it is made of are finished.
     fn cell(
         &self,
         number: usize,
-        finished: &BTreeMap<(usize, u64), Measured>,
+        finished: &BTreeMap<Key, Measured>,
         scenarios: &FilePath,
     ) -> Option<Cell> {
         let case = &self.cases[number].0;
@@ -360,12 +276,12 @@ impl Plan {
             .filter_map(|seed| {
                 Some(Sample {
                     rival: case.rival,
-                    with: finished.get(&(number, seed))?,
+                    with: finished.get(&(number, 0, seed))?,
                     solo: match solo {
-                        Some(solo) => Some(finished.get(&(solo, seed))?),
+                        Some(solo) => Some(finished.get(&(solo, 0, seed))?),
                         None => None,
                     },
-                    cubic: finished.get(&(cubic, seed))?,
+                    cubic: finished.get(&(cubic, 0, seed))?,
                 })
             })
             .collect();
@@ -385,7 +301,7 @@ impl Plan {
             figures: figures.collect(),
             run: format!(
                 "netnice {} {}{}",
-                if self.lab { "lab" } else { "sim" },
+                command_of(self.backend),
                 // The page's reader has not chosen the file.
                 match case.directory() {
                     Some(_) => "--allow-control-files ",
@@ -401,17 +317,73 @@ impl Plan {
     }
 }
 
-/// Returns a finished run, if it is one of this scenario and version.
-fn kept(path: &FilePath, hash: &str, version: &str) -> Option<Measured> {
-    let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    (kept.hash == hash && kept.version == version).then_some(kept.measured)
+impl Kept<'_> {
+    /// The runs: those that the directory holds, and those that are left.
+    pub fn runs(&self) -> Runs<Measured> {
+        self.plan.campaign().find(self)
+    }
+
+    /// The judgement of finished runs.
+    pub fn judge(&self, runs: &Runs<Measured>, command: Vec<String>) -> Judgement {
+        let (plan, scenarios) = (self.plan, self.out.join("scenarios"));
+        let cells = (0..plan.cells).filter_map(|case| plan.cell(case, &runs.finished, &scenarios));
+        let cells: Vec<Cell> = cells.collect();
+        Judgement {
+            version: self.version.to_owned(),
+            command,
+            backend: match plan.backend {
+                Backend::Simulation => "simulation",
+                Backend::Lab => "lab",
+            },
+            controls: plan.controls.clone(),
+            answers: Judgement::answers(&plan.controls, &cells),
+            cells,
+        }
+    }
+
+    fn run_file(&self, (case, _, seed): Key) -> PathBuf {
+        let (case, backend) = (
+            self.plan.cases[case].0.name(),
+            command_of(self.plan.backend),
+        );
+        self.out
+            .join("runs")
+            .join(format!("{case}.{seed}.{backend}.json"))
+    }
 }
 
-/// Writes a finished run; the file is complete or absent.
-fn keep(path: &FilePath, kept: &Kept) -> Result<(), PlanError> {
-    let text = serde_json::to_vec(kept).map_err(|error| PlanError::Io {
-        path: path.to_owned(),
-        error: error.into(),
-    })?;
-    output::replace(path, &text).map_err(at(path))
+impl Keep for Kept<'_> {
+    type Kept = Measured;
+
+    /// A run of another scenario or version, or one that cannot be read, is none.
+    fn find(&self, key: Key, _: &Point) -> Result<Option<Measured>, StaleRun> {
+        let text = fs::read(self.run_file(key)).ok();
+        let file = text.and_then(|text| serde_json::from_slice::<RunFile>(&text).ok());
+        let hash = &self.plan.cases[key.0].1.hash;
+        let same = |file: &RunFile| file.hash == *hash && file.version == self.version;
+        Ok(file.filter(same).map(|file| file.measured))
+    }
+
+    fn keep(&self, key: Key, run: RunResults) -> Result<Measured, DirectoryError> {
+        let (case, file) = &self.plan.cases[key.0];
+        let kept = RunFile {
+            hash: file.hash.clone(),
+            version: self.version.to_owned(),
+            measured: case.measure(self.plan.effort, &run),
+        };
+        let path = self.run_file(key);
+        let text = serde_json::to_vec(&kept).map_err(io::Error::from);
+        match text.and_then(|text| output::replace(&path, &text)) {
+            Ok(()) => Ok(kept.measured),
+            Err(error) => Err(DirectoryError::Io { path, error }),
+        }
+    }
+}
+
+/// The command that runs a scenario.
+fn command_of(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Simulation => "sim",
+        Backend::Lab => "lab",
+    }
 }

@@ -19,7 +19,7 @@ fn simulate(plan: &Plan, out: &std::path::Path, resume: bool, most: usize) -> (J
     let made = AtomicUsize::new(0);
     let (judgement, _) = plan
         .run(
-            &|scenario, seed, go_on| {
+            &|run, go_on| {
                 if begun.fetch_add(1, Ordering::Relaxed) >= most {
                     // Otherwise a fast run might end before the stop.
                     while go_on() {
@@ -27,7 +27,7 @@ fn simulate(plan: &Plan, out: &std::path::Path, resume: bool, most: usize) -> (J
                     }
                     return Ok(None);
                 }
-                let run = netnice_sim::run(scenario, seed, go_on)?;
+                let run = netnice_sim::run(run.scenario(), run.seed, go_on)?;
                 made.fetch_add(usize::from(run.is_some()), Ordering::Relaxed);
                 Ok(run)
             },
@@ -104,7 +104,7 @@ fn finished_runs_are_reused_and_kept_when_stopped() {
     assert_eq!(more, 2);
     let plan = plan(&["vegas"]);
     let occupied = plan.run(
-        &|_, _, _| Ok(None),
+        &|_, _| Ok(None),
         out.path(),
         false,
         1,

@@ -2,6 +2,6 @@
 //! Hashes in text form.
 
 /// Two hexadecimal digits for each byte.
-pub(crate) fn hexadecimal(digest: &[u8]) -> String {
+pub fn hexadecimal(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -9,7 +9,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Ack, Congestion, CongestionControl, Window};
 use netnice_queue::Time;
 use netnice_sim::tcp::{Mark, Receiver, ReceiverConfig, Recovery, Segment, Sender, SenderConfig};
 

@@ -6,7 +6,6 @@
 mod engine;
 mod error;
 mod flows;
-mod huge_pages;
 mod ids;
 mod labels;
 mod links;
@@ -15,7 +14,6 @@ pub mod measure;
 mod names;
 mod packet;
 mod prefetch;
-mod rings;
 mod scenario;
 mod simulation;
 pub mod tcp;
@@ -33,11 +31,11 @@ pub use links::network::{LinkSpec, Network, Queue};
 pub use netnice_queue::random;
 pub use packet::{Marks, Packet};
 pub use scenario::{
-    OutsideControls, Selection, Traces, run, run_on, run_on_cores, run_with_controls,
+    OutsideControls, Selection, Traces, run, run_laid_out, run_on, run_on_cores, run_with_controls,
     run_with_traces, simulation,
 };
 pub use simulation::{Parts, RunOptions, Simulation};
-pub use trace::capture::Capture;
 pub use trace::captures::LinkCapture;
 pub use trace::events::{EventSink, EventTrace, PacketAtLink};
+pub use trace::link_capture::Capture;
 pub use trace::merged::MergedCapture;

@@ -16,46 +16,18 @@ pub fn prefetch<T>(value: &T, lines: usize) {
 /// Begins to fetch the cache lines of `value` that have these numbers, as far as it has them; see [`prefetch`].
 #[inline(always)]
 pub fn prefetch_lines<T>(value: &T, lines: Range<usize>) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let first = std::ptr::from_ref(value).cast::<i8>();
-        let mut offset = lines.start * LINE;
-        while offset < size_of::<T>().min(lines.end * LINE) {
-            // SAFETY: a prefetch has no effect on memory and faults on no address; this one lies within `value`.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(first.add(offset)) };
-            offset += LINE;
-        }
+    let first = std::ptr::from_ref(value).cast::<u8>();
+    let mut offset = lines.start * LINE;
+    while offset < size_of::<T>().min(lines.end * LINE) {
+        prefetch_address(first.wrapping_add(offset));
+        offset += LINE;
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (value, lines, LINE);
-}
-
-/// Begins to fetch the cache line behind the last value, to which the next push onto a vector writes; see [`prefetch`].
-#[inline(always)]
-pub fn prefetch_end<T>(values: &[T]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let end = values.as_ptr().wrapping_add(values.len());
-        // SAFETY: a prefetch has no effect on memory and faults on no address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(end.cast::<i8>()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = values;
 }
 
 /// Begins to fetch the first cache line of a value of any type; see [`prefetch`].
 #[inline(always)]
 pub fn prefetch_object<T: ?Sized>(value: &T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch has no effect on memory and faults on no address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast::<i8>()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    prefetch_address(std::ptr::from_ref(value).cast());
 }
 
 /// Begins to fetch the cache line at an address, whatever is there; see [`prefetch`].

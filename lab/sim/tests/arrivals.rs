@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arriving transfers: their number, their sizes and their slowdown.
 
+use netnice_results::{ResponseTimes, RunResults, SizeClass};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{ResponseTimes, RunResults, SizeClass};
 use netnice_sim::run;
 
 /// Transfers over a line of 10 Mb/s between two links of 100 Mb/s.

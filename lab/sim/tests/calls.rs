@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use netnice_results::{CallResult, RunResults};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{CallResult, RunResults};
 use netnice_sim::run;
 
 /// A line with a call and these other parts.

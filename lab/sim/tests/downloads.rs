@@ -2,8 +2,8 @@
 //! Downloads at low priority from the receiving end: servers with other controls, checked with margins over one simulated
 //! bottleneck.
 
+use netnice_results::{FlowResult, RunResults};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{FlowResult, RunResults};
 
 const LINK_BPS: f64 = 10e6;
 

@@ -20,11 +20,10 @@ use netnice_queue::{
     LinkCounters, Outage, PieConfig, PolicerConfig, PriorityConfig, QueueLimit, Rate, RedConfig,
     ShaperConfig, Threshold, Time,
 };
-use netnice_scenario::ScenarioFile;
+use netnice_results::{Codec, EventKind, LinkEvent};
 use netnice_scenario::model::{Scenario, TimeSpan};
 use netnice_scenario::network::not_simulated;
-use netnice_scenario::pool;
-use netnice_scenario::results::{Codec, EventKind, LinkEvent};
+use netnice_scenario::{Layout, ScenarioFile};
 use netnice_sim::tcp::{DelayedAck, Opener, ReceiverConfig};
 use netnice_sim::traffic::{Call, ConstantRate, PacketSize, Poisson, Traffic, Video};
 use netnice_sim::{
@@ -32,6 +31,7 @@ use netnice_sim::{
     MergedCapture, Network, NodeId, Program, RunOptions, SchedulerKind, Selection, Simulation,
     Traces as TraceFiles, run_on, run_on_cores, simulation,
 };
+use netnice_study::pool;
 use proptest::prelude::*;
 
 /// Sampling interval, too short for packets to be fast-forwarded in between.
@@ -137,13 +137,17 @@ fn scenarios_give_the_same_bytes_on_all_engines() {
     assert!(compared >= 50, "{compared} runs");
 }
 
+fn laid_out(scenario: &Scenario) -> (&Scenario, Arc<Layout>) {
+    (scenario, Arc::new(Layout::new(scenario).unwrap()))
+}
+
 #[test]
 fn scenarios_give_the_same_bytes_on_several_cores() {
     let mut split = 0;
     for (path, scenario) in scenarios() {
         let results = |cores: usize| {
             let cores = cores.try_into().unwrap();
-            let run = run_on_cores(cores, &scenario, 1, None, || true).unwrap();
+            let run = run_on_cores(cores, laid_out(&scenario), 1, None, || true).unwrap();
             let (results, parts) = run.unwrap();
             (serde_json::to_string(&results).unwrap(), parts.count)
         };
@@ -245,7 +249,8 @@ fn traces_and_all_applications_are_the_same_on_several_cores() {
                 events: Selection::NONE,
             };
             let cores = cores.try_into().unwrap();
-            let run = run_on_cores(cores, file.scenario(), 3, Some(&traces), || true).unwrap();
+            let on = laid_out(file.scenario());
+            let run = run_on_cores(cores, on, 3, Some(&traces), || true).unwrap();
             let (results, parts) = run.unwrap();
             let files = directory.path().read_dir().unwrap();
             let files = files.map(|file| file.unwrap().path());
@@ -288,7 +293,13 @@ fn a_run_on_several_cores_can_be_stopped() {
             left -= 1;
             left >= 0
         };
-        let run = run_on_cores(2.try_into().unwrap(), file.scenario(), 1, None, go_on);
+        let run = run_on_cores(
+            2.try_into().unwrap(),
+            laid_out(file.scenario()),
+            1,
+            None,
+            go_on,
+        );
         assert!(run.unwrap().is_none(), "{calls}");
     }
 }

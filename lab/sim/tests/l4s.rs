@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scalable and classic flows under DualPI2.
 
+use netnice_results::FlowResult;
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::FlowResult;
 use netnice_sim::run;
 
 /// The flows that share 40 Mb/s with a round trip of 20 ms.

@@ -2,8 +2,8 @@
 //! The promises of the low-priority controls, checked with margins over one simulated bottleneck. Receivers delay ACKs
 //! as in Linux, and stamp in milliseconds.
 
+use netnice_results::{FlowResult, RunResults, jain_index};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{FlowResult, RunResults, jain_index};
 
 /// Endpoints as in Linux.
 const LINUX: &str = "delayed_ack = true, recovery = \"linux\"";

@@ -11,9 +11,9 @@ use common::control;
 use netnice_queue::{
     Discipline, DropCause, Dropped, LinkConfig, Packet, QueueDiscipline, Rate, Time,
 };
+use netnice_results::RunResults;
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Multiplexing;
-use netnice_scenario::results::RunResults;
 use netnice_sim::tcp::{Opener, ReceiverConfig, SenderConfig};
 use netnice_sim::traffic::{ObjectSize, Web};
 use netnice_sim::{

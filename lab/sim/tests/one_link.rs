@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scenarios of one link, each for a rule of its own.
 
-use netnice_scenario::results::{QueueResult, RunResults};
+use netnice_results::{QueueResult, RunResults};
 use netnice_scenario::{Scenario, ScenarioFile};
 use netnice_sim::{Selection, Traces, run, run_with_traces};
 

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use netnice_results::{RunResults, phase_effects};
 use netnice_scenario::model::TrafficClass;
-use netnice_scenario::results::{RunResults, phase_effects};
 use netnice_scenario::{Scenario, ScenarioFile};
 use netnice_sim::{EngineOptions, Selection, Traces, run, run_on, run_with_traces};
 

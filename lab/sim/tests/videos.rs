@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Videos on an idle line, over lossy ones, and beside bulk transfers.
 
+use netnice_results::{RunResults, VideoQuality};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{RunResults, VideoQuality};
 use netnice_sim::run;
 
 /// A line to a viewer, with a video and these other parts.

@@ -245,19 +245,31 @@ fn a_strict_umask_shuts_nobody_out() {
 fn without_a_description_of_the_kernels_types_one_line_says_what_to_do() {
     let _alone = alone();
     let run = netnice(&["run", "true"]);
-    let script = format!(
-        "mount -t tmpfs none /sys/kernel/btf; exec {} run true",
-        run.get_program().display()
-    );
-    let said = say(std::process::Command::new("unshare").args(["--mount", "sh", "-c", &script]));
-    said.ended_in_one_line(1, "CONFIG_DEBUG_INFO_BTF=y");
+    // The command runs all the same, unless low priority is required.
+    for (command, code) in [("run sh -c 'exit 7'", 7), ("run --require true", 1)] {
+        let script = format!(
+            "mount -t tmpfs none /sys/kernel/btf; exec {} {command}",
+            run.get_program().display()
+        );
+        let said =
+            say(std::process::Command::new("unshare").args(["--mount", "sh", "-c", &script]));
+        said.ended_in_one_line(code, "CONFIG_DEBUG_INFO_BTF=y");
+    }
 }
 
 #[test]
 fn without_the_control_a_user_learns_what_to_do() {
     let _alone = alone();
-    let said = say(&mut netnice_as_nobody(&["run", "true"]));
+    let said = say(&mut netnice_as_nobody(&["run", "sh", "-c", "exit 7"]));
+    said.ended_in_one_line(7, "the command runs without low priority: ");
+    assert!(said.err.contains("sudo netnice install"), "{}", said.err);
+    let said = say(&mut netnice_as_nobody(&["run", "--require", "true"]));
     said.ended_in_one_line(1, "sudo netnice install");
+    let said = say(&mut netnice_as_nobody(&["run", "--json", "true"]));
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!((said.code, &printed["means"]), (Some(0), &"nothing".into()));
+    let why = printed["ungoverned_because"].as_str().unwrap();
+    assert!(why.contains("sudo netnice install"), "{printed}");
     let said = say(&mut netnice_as_nobody(&["check"]));
     assert_eq!(said.code, Some(1));
     let line = said.out.lines().find(|line| line.contains("missing"));

@@ -118,7 +118,7 @@ fn without_bpf_one_line_names_the_error_and_its_meaning() {
     let _alone = alone();
     let prefix = tempfile::tempdir().unwrap();
     let install = ["install", "--prefix", prefix.path().to_str().unwrap()];
-    for arguments in [&["run", "true"][..], &install] {
+    for arguments in [&["run", "--require", "true"][..], &install] {
         let said = say(&mut netnice_without("loading", arguments));
         assert_eq!(said.code, Some(1), "{arguments:?}: {}", said.err);
         assert_one_line(&said.err);
@@ -127,6 +127,12 @@ fn without_bpf_one_line_names_the_error_and_its_meaning() {
         }
     }
     assert!(!prefix.path().join("bin").exists(), "half installed");
+    // A backup that does not start would be worse than one without low priority.
+    let said = say(&mut netnice_without(
+        "loading",
+        &["run", "sh", "-c", "exit 7"],
+    ));
+    said.ended_in_one_line(7, "the command runs without low priority: ");
 }
 
 /// A directory in the place of its map makes loading the program fail, as a kernel would that does
@@ -155,7 +161,8 @@ fn without_its_program_received_data_is_left_out() {
         "{}",
         found.out
     );
-    let said = say(&mut netnice(&["run", "--direction", "receive", "true"]));
+    let receive = ["run", "--require", "--direction", "receive", "true"];
+    let said = say(&mut netnice(&receive));
     assert_eq!(said.code, Some(1), "{}", said.err);
     assert_one_line(&said.err);
 }

@@ -422,3 +422,48 @@ fn nothing_is_loaded_where_the_control_is_registered() {
     command.args(["refuse", "loading"]).arg(run.get_program());
     output(command.args(run.get_args()));
 }
+
+/// The kernel derives a socket's priority from its DSCP.
+#[test]
+fn a_priority_of_the_programs_own_stays() {
+    let script = "import socket\n\
+        server = socket.create_server(('127.0.0.1', 0))\n\
+        client = socket.socket()\n\
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 5)\n\
+        client.connect(server.getsockname())\n\
+        print(client.getsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY), \
+        client.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) >> 2)\n";
+    let out = output(&mut netnice(&["run", "--", "python3", "-c", script]));
+    assert_eq!(out, "5 1\n", "priority and DSCP LE");
+}
+
+/// As a hardened service has it: root that may neither load programs nor make cgroups.
+#[test]
+fn root_with_few_capabilities_is_served_as_a_user() {
+    let _registered = keep_registered();
+    let run = netnice(&["run", "-v", "--"]);
+    let mut command = Command::new("setpriv");
+    let kept = "-all,+dac_read_search,+dac_override,+fowner,+chown";
+    command
+        .args([&format!("--bounding-set={kept}"), "--inh-caps=-all"])
+        .arg(run.get_program())
+        .args(run.get_args())
+        .arg(probe())
+        .args(["once", "4"]);
+    let said = say(&mut command);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let clients: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.starts_with("client "))
+        .collect();
+    assert!(!clients.is_empty(), "{}", said.out);
+    assert!(
+        clients
+            .iter()
+            .all(|line| line.starts_with("client netnice ")),
+        "{}",
+        said.out
+    );
+    assert!(said.err.contains("supervisor"), "{}", said.err);
+}

@@ -191,6 +191,27 @@ impl Error {
         }
     }
 
+    /// Returns true if the caller has asked for something, by name or by an option, that cannot be had here or at all; false
+    /// if kernel, cgroups or privileges do not permit low priority itself.
+    pub fn is_of_request(&self) -> bool {
+        matches!(
+            self,
+            Self::NeedsRoot { .. }
+                | Self::ControlFile { .. }
+                | Self::UnknownControl { .. }
+                | Self::OuterSupervisor
+                | Self::Foreign { .. }
+        )
+    }
+
+    /// Returns the error of a second way, which was tried after this one, if it is of what the caller has asked for.
+    pub(crate) fn unless_of_request(self, second: Error) -> Error {
+        match second.is_of_request() {
+            true => second,
+            false => self,
+        }
+    }
+
     /// Returns true if the action needs more privileges.
     pub fn is_denied(&self) -> bool {
         let denied = [libc::EPERM, libc::EACCES, libc::EROFS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Low priority on the running kernel.
 //!
-//! Each folder uses only those above it in this list:
+//! Each folder uses only those above it (`tools/layout.toml`):
 //!
 //! | folder | role |
 //! | --- | --- |

@@ -47,7 +47,7 @@ struct InCgroup {
     path: String,
     registered: Registered,
     direction: Direction,
-    /// Keeps the control registered.
+    /// Keep the control registered.
     _pins: Pins,
     /// Keeps the sums until they have been read.
     _record: Record,
@@ -55,41 +55,77 @@ struct InCgroup {
 
 /// Gives low priority to this process, which must have only one thread, and to all that it starts from now on. As root
 /// by a cgroup; otherwise, or if that fails, by a supervisor.
+///
+/// # Errors
+/// Of the cgroup, for root; of the supervisor otherwise.
 pub fn enter(settings: &Settings) -> Result<Entered> {
-    if !nix::unistd::geteuid().is_root() {
-        if !settings.direction.sends() {
-            return Err(Error::NeedsRoot {
-                action: "governing what is received",
-            });
-        }
-        if settings.no_quic {
-            return Err(Error::NeedsRoot {
-                action: "refusing QUIC",
-            });
-        }
-        return enter_supervisor_without_pins(settings);
+    // A supervisor sees neither received data nor UDP.
+    let may_be_supervised = settings.direction.sends() && !settings.no_quic;
+    match nix::unistd::geteuid().is_root() {
+        true => enter_as_root(settings).or_else(|error| {
+            // Root may lack capabilities, as in a container or a hardened service, or others have programs on a cgroup above
+            // that permit none below. The control may be registered all the same.
+            if !may_be_supervised || error.is_of_request() {
+                return Err(error);
+            }
+            enter_supervisor_without_pins(settings).map_err(|other| error.unless_of_request(other))
+        }),
+        false => enter_as_user(settings),
     }
-    let pins = match Pins::open() {
-        // A container's root may lack privileges, and yet the control may be registered.
-        Err(error)
-            if error.is_denied()
-                && settings.control.is_registered()
-                && settings.direction.sends()
-                && !settings.no_quic =>
-        {
-            return enter_supervisor_without_pins(settings);
-        }
-        other => other?,
-    };
-    match own_cgroup(&pins) {
-        Ok(cgroup) => enter_cgroup(settings, pins, cgroup),
-        // No cgroup2, or no writable one: a container may have it read-only.
-        Err(_) if settings.direction.sends() && !settings.no_quic => {
-            let (registered, attacher) = Attacher::with(settings, &pins)?;
+}
+
+fn enter_as_user(settings: &Settings) -> Result<Entered> {
+    if !settings.direction.sends() {
+        return Err(Error::NeedsRoot {
+            action: "governing what is received",
+        });
+    }
+    if settings.no_quic {
+        return Err(Error::NeedsRoot {
+            action: "refusing QUIC",
+        });
+    }
+    enter_supervisor_without_pins(settings)
+}
+
+fn enter_as_root(settings: &Settings) -> Result<Entered> {
+    let pins = Pins::open()?;
+    let placed = own_cgroup(&pins).and_then(|cgroup| enter_cgroup(settings, &pins, cgroup));
+    match placed {
+        Ok(placed) => Ok(placed.with(settings, pins)),
+        // No cgroup2, or no writable one: a container may have it read-only. Or a program of others on a cgroup above permits
+        // none below it. A supervisor sees neither received data nor UDP.
+        Err(error) if settings.direction.sends() && !settings.no_quic => {
+            let (registered, attacher) =
+                Attacher::with(settings, &pins).map_err(|other| error.unless_of_request(other))?;
             enter_supervisor(settings, registered, Some(attacher.storage()))
         }
-        // A supervisor sees neither received data nor UDP.
         Err(error) => Err(error),
+    }
+}
+
+/// This process in a cgroup of its own, with everything attached.
+struct Placed {
+    attacher: Attacher,
+    group: u64,
+    path: String,
+    registered: Registered,
+    record: Record,
+}
+
+impl Placed {
+    fn with(self, settings: &Settings, pins: Pins) -> Entered {
+        let handed_in = handed_in::govern(settings, Some(self.attacher.storage()));
+        let how = How::Cgroup(Box::new(InCgroup {
+            attacher: self.attacher,
+            group: self.group,
+            path: self.path,
+            registered: self.registered,
+            direction: settings.direction,
+            _pins: pins,
+            _record: self.record,
+        }));
+        Entered { how, handed_in }
     }
 }
 
@@ -101,8 +137,8 @@ fn own_cgroup(pins: &Pins) -> Result<Cgroup> {
 }
 
 /// Moves this process to `cgroup`, which is removed when the last process in it ends, even if netnice is killed before.
-fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: Cgroup) -> Result<Entered> {
-    let record = match Record::new(&pins, Kind::Made, &cgroup) {
+fn enter_cgroup(settings: &Settings, pins: &Pins, cgroup: Cgroup) -> Result<Placed> {
+    let record = match Record::new(pins, Kind::Made, &cgroup) {
         Ok(record) => record,
         Err(error) => {
             // Without a record (/run may be full) no later call would remove the cgroup.
@@ -114,23 +150,19 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: Cgroup) -> Result<Enter
     // Moving waits for other processors, loading computes: they run in parallel.
     let (loaded, moved) = std::thread::scope(|scope| {
         let moving = scope.spawn(|| cgroup.enter(getpid().as_raw()));
-        let loaded = Attacher::with(settings, &pins);
+        let loaded = Attacher::with(settings, pins);
         (loaded, moving.join().expect("moving does not panic"))
     });
     let (registered, attacher) = moved.and(loaded)?;
     attacher.count(cgroup.id())?;
     attacher.attach(&cgroup, settings)?;
-    let handed_in = handed_in::govern(settings, Some(attacher.storage()));
-    let how = How::Cgroup(Box::new(InCgroup {
+    Ok(Placed {
         attacher,
         group: cgroup.id(),
         path: cgroup.path().to_owned(),
         registered,
-        direction: settings.direction,
-        _pins: pins,
-        _record: record,
-    }));
-    Ok(Entered { how, handed_in })
+        record,
+    })
 }
 
 /// Without pins there is no map for parameters.

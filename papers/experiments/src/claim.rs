@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// One value or statement of a paper.

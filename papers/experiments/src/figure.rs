@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures as data, without their looks.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::says_less_than_range;
 use serde::{Deserialize, Serialize};
-
-use crate::outcome::says_less_than_range;
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -166,7 +165,7 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::is_wide;
+    use netnice_study::is_wide;
 
     #[test]
     fn curves_show_ranges_where_texts_do() {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The result of an experiment's evaluation.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::Table;
 
 use crate::figure::Figure;
-use crate::table::Table;
 
 /// Values for the claims, and the figures, tables and notes beside them.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -13,19 +13,18 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use netnice_results::{Backend, RunResults, until_in_time};
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
-use netnice_scenario::pool::{LAB_BPS, Make};
-use netnice_scenario::results::{Backend, RunResults, until_in_time};
+use netnice_study::{LAB_BPS, Make, Run, Scale, Tick, slowest_bps};
 
-use crate::effort::Scale;
-use crate::experiment::Experiment;
+use crate::definition::Experiment;
 use crate::figure::{Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
 use crate::outcome::{LabOutcome, LabValue, Outcome, StudyRecord};
-use crate::run::{Finished, Reproduction, RunError, Tick, slowest_bps};
+use crate::run::{Finished, Reproduction, ReproductionError};
 use crate::store::Store;
 use crate::study::{Study, StudyError, control_files};
 
@@ -250,9 +249,9 @@ impl LabReproduction<'_> {
         store: Option<&Store>,
         jobs: usize,
         tick: impl FnMut(Tick) -> ControlFlow<()>,
-    ) -> Result<Finished, RunError> {
-        let again = |scenario: &Scenario, seed: u64, go_on: &dyn Fn() -> bool| {
-            until_in_time(self.repeats, || make(scenario, seed, go_on))
+    ) -> Result<Finished, ReproductionError> {
+        let again = |run: Run<'_>, go_on: &dyn Fn() -> bool| {
+            until_in_time(self.repeats, || make(run, go_on))
         };
         let reused = |run: &RunResults| self.repeats == 0 || run.was_in_time();
         self.lab.run_by(&again, store, &reused, jobs, tick)
@@ -337,10 +336,8 @@ impl LabReproduction<'_> {
     ) -> (Measured<'a>, Made) {
         let mut ran = Made::new();
         let studies = experiment.studies.iter().filter_map(|wanted| {
-            let on_kernel = self.lab.place(&wanted.name).and_then(|study| {
-                let (described, file) = &self.lab.studies[study];
-                finished.study(study, &described.name, file)
-            });
+            let on_kernel = self.lab.place(&wanted.name);
+            let on_kernel = on_kernel.and_then(|study| self.lab.study(study, finished));
             if on_kernel.is_some() {
                 ran.insert(wanted.name.clone());
             }
@@ -453,8 +450,8 @@ fn add_curves(
 mod tests {
     use super::{LabLimits, control_files, fit};
     use crate::experiments;
-    use crate::run::slowest_bps;
     use crate::study::Study;
+    use netnice_study::slowest_bps;
 
     fn study(id: &str, name: &str) -> Study {
         let experiment = experiments::select(&[id.to_owned()]).unwrap().remove(0);

@@ -12,11 +12,9 @@
 //!
 //! `papers/README.md` says how to add one.
 
-mod budget;
 mod claim;
 mod counts;
-mod effort;
-mod experiment;
+mod definition;
 pub mod experiments;
 mod figure;
 mod findings;
@@ -29,20 +27,18 @@ mod outcome;
 mod run;
 mod store;
 mod study;
-mod table;
 
 pub use claim::{Claim, Conclusion, Judgement, Reported, Rule, Verdict};
 pub use counts::Counts;
-pub use effort::{Effort, Scale};
-pub use experiment::{Choice, Experiment, Paper};
+pub use definition::{Choice, Experiment, Paper};
 pub use figure::{Axis, Curve, CurveKind, Figure, FigureKind, Scaling, XY};
 pub use findings::Findings;
 pub use lab::{LabLimits, LabReproduction};
 pub use lab_summary::LabSummary;
 pub use markdown::markdown;
 pub use measured::{Measured, MeasuredPoint, MeasuredStudy};
+pub use netnice_study::{Effort, Scale, Table, Tick};
 pub use outcome::{LabOutcome, LabValue, Outcome, Outcomes, ReportedValue, StudyRecord};
-pub use run::{Finished, Reproduction, RunError, Tick};
+pub use run::{Finished, Reproduction, ReproductionError};
 pub use store::{Store, StoreError};
 pub use study::{KernelPath, Study, StudyError};
-pub use table::Table;

@@ -3,13 +3,14 @@
 
 use std::fmt::Write;
 
+use netnice_study::Effort;
+
 use crate::claim::Verdict;
 use crate::counts::Counts;
-use crate::effort::Effort;
-use crate::experiment::Paper;
+use crate::definition::Paper;
 use crate::lab_summary::LabSummary;
 use crate::outcome::{Outcome, Outcomes, ReportedValue};
-use crate::table::Table;
+use netnice_study::{Table, markdown_rows};
 
 /// Summarises all outcomes on a page: the verdicts counted by paper, the values that TCP-LP's paper rests on, the summary
 /// of the kernel's values, the experiments' notes, and the values that are not reproduced with the reasons. All other
@@ -166,20 +167,10 @@ fn efforts(outcomes: &Outcomes) -> String {
     arguments.join(" and ")
 }
 
-/// Escapes what would end a cell: bars and line breaks.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
-}
-
 fn write_rows(page: &mut String, table: &Table) -> std::fmt::Result {
-    let row = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
-        format!("| {} |", cells.join(" | "))
-    };
-    writeln!(page, "{}", row(&table.columns))?;
-    writeln!(page, "|{}", " --- |".repeat(table.columns.len()))?;
-    for cells in &table.rows {
-        writeln!(page, "{}", row(cells))?;
-    }
-    writeln!(page)
+    writeln!(
+        page,
+        "{}",
+        markdown_rows(&table.columns, &table.rows, false)
+    )
 }

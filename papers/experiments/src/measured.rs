@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The measurements of an experiment's studies, as its evaluation asks for them.
 
-use netnice_scenario::results::{Estimate, QueueResult, RunResults, Series, SizeBin, jain_index};
+use netnice_results::{Estimate, QueueResult, RunResults, Series, SizeBin, jain_index};
 
 /// All studies of an experiment.
 #[derive(Debug, Clone)]

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The outcome of an experiment. A report is made of this alone.
 
-use netnice_scenario::results::{Backend, Estimate};
+use netnice_results::{Backend, Estimate};
+use netnice_study::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::{Claim, Judgement, Reported, Rule, Verdict, short};
-use crate::effort::{Effort, Scale};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::Figure;
 use crate::findings::Findings;
 use crate::study::{Study, directory};
-use crate::table::Table;
+use netnice_study::{Effort, Scale, written};
 
 /// Outcomes, and their origin.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -166,45 +166,6 @@ fn with_unit(text: &str, unit: &str) -> String {
     match unit {
         "" => text.to_owned(),
         unit => format!("{text} {unit}"),
-    }
-}
-
-/// `2.71 ± 0.12`, with as many digits as the value's size asks for. An interval wider than its mean says less than the
-/// smallest and the largest of the few values, so `103 (21 to 221)` stands in its place.
-pub fn written(value: &Estimate) -> String {
-    written_with(value, is_wide(value))
-}
-
-/// Is the interval wider than its mean?
-pub(crate) fn is_wide(value: &Estimate) -> bool {
-    says_less_than_range(value.mean, value.half_width_95, [value.min, value.max])
-}
-
-/// Does the range of the values from the least to the largest stand in the place of their interval? It does where the interval is wider
-/// than the mean, in texts and in figures.
-pub(crate) fn says_less_than_range(
-    mean: f64,
-    half_width: Option<f64>,
-    [least, largest]: [f64; 2],
-) -> bool {
-    half_width.unwrap_or(0.0) > mean.abs() && least < largest
-}
-
-/// As [`written`], with the range of the values or the interval.
-pub(crate) fn written_with(value: &Estimate, range: bool) -> String {
-    let digits = match value.mean.abs() {
-        99.95.. => 0,
-        9.995.. => 1,
-        0.0995.. => 2,
-        _ => 3,
-    };
-    match value.half_width_95 {
-        Some(_) if range => format!(
-            "{:.digits$} ({:.digits$} to {:.digits$})",
-            value.mean, value.min, value.max
-        ),
-        Some(half_width) => format!("{:.digits$} ± {half_width:.digits$}", value.mean),
-        None => format!("{:.digits$}", value.mean),
     }
 }
 
@@ -373,16 +334,5 @@ mod tests {
         let none = judge(&claim(), None, None);
         assert_eq!(none.judgement.verdict, Verdict::NotReproduced);
         assert_eq!(none.reason.as_deref(), Some("could not be measured"));
-    }
-
-    #[test]
-    fn values_are_written_with_their_interval() {
-        let estimate = Estimate::of(&[3.0, 4.0, 5.0]).unwrap();
-        assert_eq!(written(&estimate), "4.00 ± 2.48");
-        // 4.303 times 2 over the root of 3 is 4.97, more than the mean.
-        let wide = Estimate::of(&[2.0, 4.0, 6.0]).unwrap();
-        assert_eq!(written(&wide), "4.00 (2.00 to 6.00)");
-        assert_eq!(written(&Estimate::of(&[49.71]).unwrap()), "49.7");
-        assert_eq!(written(&Estimate::of(&[0.012]).unwrap()), "0.012");
     }
 }

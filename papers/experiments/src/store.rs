@@ -5,8 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use netnice_scenario::results::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory};
-use netnice_scenario::{ScenarioFile, input, output};
+use netnice_results::output;
+use netnice_results::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory};
+use netnice_scenario::{ScenarioFile, input};
 
 use crate::experiments;
 use crate::outcome::{Outcome, Outcomes};

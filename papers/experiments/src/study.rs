@@ -5,11 +5,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use netnice_scenario::results::Backend;
+use netnice_results::Backend;
 use netnice_scenario::{ScenarioError, ScenarioFile};
+use netnice_study::{Effort, Scale};
 use tempfile::TempDir;
-
-use crate::effort::{Effort, Scale};
 
 /// A scenario, its settings and sweeps, and the number of runs.
 ///

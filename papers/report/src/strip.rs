@@ -106,7 +106,7 @@ pub fn key() -> Markup {
 mod tests {
     use super::*;
     use netnice_papers::{Claim, Judgement, Verdict};
-    use netnice_scenario::results::Estimate;
+    use netnice_results::Estimate;
 
     fn value(claim: Claim, ours: Option<f64>) -> ReportedValue {
         ReportedValue {

@@ -12,11 +12,11 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::cobalt::{Cobalt, CobaltLaw, Verdict};
 use crate::disciplines::codel::{Signals, TimedFifo};
 use crate::disciplines::set_associative::{self, Found, SLOTS};
+use crate::queue_discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::time::Time;
 use crate::units::{Bytes, QueueBound, QueueLimit, Rate, positive_delay};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::queue_discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::time::Time;
 use crate::units::{Bytes, QueueBound, QueueLimit, positive_delay};
 

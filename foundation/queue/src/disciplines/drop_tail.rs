@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::queue_discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::time::Time;
 use crate::units::{QueueBound, QueueLimit};
 

@@ -6,8 +6,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::discipline::Packet;
 use crate::disciplines::fair_queue::{FairQueue, Turn};
+use crate::queue_discipline::Packet;
 
 /// A fair queue with one slot for each flow that has packets.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::discipline::Packet;
+use crate::queue_discipline::Packet;
 
 /// No slot: the end of a list.
 const NONE: u32 = u32::MAX;

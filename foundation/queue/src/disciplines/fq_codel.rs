@@ -8,9 +8,9 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::codel::{CodelConfig, CodelState, ControlLaw, Signals, TimedFifo};
+use crate::queue_discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::time::Time;
 use crate::units::{Bytes, QueueLimit, positive_bytes, positive_delay};
 

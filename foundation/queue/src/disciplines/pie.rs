@@ -7,10 +7,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::codel::TimedFifo;
 use crate::disciplines::update_clock::UpdateClock;
+use crate::queue_discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::random::uniform;
 use crate::time::Time;
 use crate::units::{LossFraction, QueueBound, QueueLimit, delay_text, positive_delay};

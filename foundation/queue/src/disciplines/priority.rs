@@ -7,9 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::drr::Drr;
+use crate::queue_discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::time::Time;
 use crate::units::{Bytes, QueueLimit};
 

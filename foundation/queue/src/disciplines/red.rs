@@ -9,12 +9,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::drop_tail::DropTail;
 use crate::disciplines::early_detection::{
     Average, CountIn, Curve, EarlyDetection, IdleTime, Settings, Verdict,
 };
+use crate::queue_discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::time::Time;
 use crate::units::{Bytes, LossFraction, QueueBound, QueueLimit, Threshold, positive_bytes};
 

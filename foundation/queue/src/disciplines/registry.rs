@@ -8,8 +8,8 @@ use serde::de::{Error as _, VariantAccess};
 use serde::{Deserialize, Serialize};
 
 use crate::described::Described;
-use crate::discipline::{Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::queue_discipline::{Dropped, Packet, QueueDiscipline};
 // Includes all disciplines and their configurations.
 use crate::disciplines::*;
 use crate::time::Time;

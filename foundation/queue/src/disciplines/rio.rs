@@ -10,13 +10,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Colour, DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::drop_tail::DropTail;
 use crate::disciplines::early_detection::{
     Average, CountIn, EarlyDetection, IdleTime, Settings, Verdict,
 };
 use crate::disciplines::red::{EcnMode, yes};
+use crate::queue_discipline::{Colour, DropCause, Dropped, Packet, QueueDiscipline};
 use crate::time::Time;
 use crate::units::{LossFraction, QueueLimit, Threshold};
 

@@ -12,10 +12,10 @@ use serde::de::{EnumAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::described::DescribedVisitor;
-use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::registry::{Discipline, DisciplineConfig};
 use crate::dscp::Dscp;
+use crate::queue_discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::random::seed_of;
 use crate::time::Time;
 use crate::units::{Bytes, QueueBound, QueueLimit, Rate, positive_bytes};

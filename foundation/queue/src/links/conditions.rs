@@ -9,9 +9,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::bucket::{Bucket, PolicerConfig, ShaperConfig};
-use crate::discipline::DropCause;
 use crate::links::config::LinkConfig;
 use crate::links::delivery_trace::{DeliveryTrace, TraceService};
+use crate::queue_discipline::DropCause;
 use crate::random::uniform;
 use crate::time::Time;
 use crate::units::{LossFraction, Rate};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::discipline::{Colour, DropCause, Packet};
+use crate::queue_discipline::{Colour, DropCause, Packet};
 use crate::time::Time;
 
 /// Counters of a link since its start. `offered = delivered + dropped() + inside` always holds.

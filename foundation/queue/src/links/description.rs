@@ -8,10 +8,10 @@ use super::conditions::LinkConditions;
 use super::config::LinkConfig;
 use super::jitter_config::JitterConfig;
 use super::setup::LinkSetup;
-use crate::discipline::Packet;
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::DisciplineConfig;
 use crate::markers::MarkerConfig;
+use crate::queue_discipline::Packet;
 use crate::random::LinkStreams;
 use crate::units::{Bytes, LossFraction, QueueBound, Rate};
 

@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::discipline::{Colour, DropCause, Dropped, IpFields, Packet, QueueDiscipline};
 use crate::disciplines::DropTail;
 use crate::links::conditions::{Conditions, LinkConditions, transmission_ns};
 use crate::links::config::LinkConfig;
 use crate::links::counters::{LinkCounters, LinkUsage};
 use crate::links::impairments::{InOrderJitter, Jitter, RandomLoss};
+use crate::queue_discipline::{Colour, DropCause, Dropped, IpFields, Packet, QueueDiscipline};
 use crate::time::Time;
 use crate::units::Rate;
 

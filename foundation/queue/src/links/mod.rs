@@ -19,4 +19,4 @@ pub use description::LinkDescription;
 pub use impairments::{InOrderJitter, Jitter, RandomLoss, ReorderingJitter};
 pub use jitter_config::{JitterConfig, JitterDistribution};
 pub use link::{Delivery, Link, Queued};
-pub use setup::{LinkParts, LinkSetup};
+pub use setup::LinkSetup;

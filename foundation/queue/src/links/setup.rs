@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Construction of a link from its parts, and the random stream that each part draws from.
 
-use crate::discipline::Packet;
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::{Discipline, DisciplineConfig};
 use crate::links::conditions::LinkConditions;
@@ -9,12 +8,13 @@ use crate::links::config::LinkConfig;
 use crate::links::impairments::{Jitter, ReorderingJitter};
 use crate::links::link::Queued;
 use crate::markers::{Marker, MarkerConfig};
+use crate::queue_discipline::Packet;
 use crate::random::LinkStreams;
 
 /// One direction of a link before a run: its queue, its marker and its impairments.
 #[derive(Debug)]
 pub struct LinkSetup<P> {
-    /// Rate, propagation delay and random loss. [`LinkSetup::into_parts`] sets the seed.
+    /// Rate, propagation delay and random loss. [`LinkSetup::seeded`] sets the seed.
     pub config: LinkConfig,
     /// The queue discipline.
     pub queue: Discipline<Queued<P>>,
@@ -26,23 +26,6 @@ pub struct LinkSetup<P> {
     pub marker: Option<Marker>,
     /// Policer, shaper, trace and the like.
     pub conditions: LinkConditions,
-}
-
-/// The parts of a link with their random streams. A packet passes the marker, the link, and the reordering jitter.
-#[derive(Debug)]
-pub struct LinkParts<P> {
-    /// Rate, propagation delay and random loss.
-    pub config: LinkConfig,
-    /// The queue discipline.
-    pub queue: Discipline<Queued<P>>,
-    /// Jitter that keeps the order.
-    pub jitter: Jitter,
-    /// Marker before the queue.
-    pub marker: Option<Marker>,
-    /// Policer, shaper, trace and the like.
-    pub conditions: LinkConditions,
-    /// Jitter that lets packets overtake each other.
-    pub reordering: Option<ReorderingJitter<P>>,
 }
 
 impl<P: Packet> LinkSetup<P> {
@@ -72,18 +55,18 @@ impl<P: Packet> LinkSetup<P> {
         })
     }
 
-    /// Splits the link into its parts, whose loss and jitter draw from `streams`.
-    pub fn into_parts(self, streams: LinkStreams<'_>) -> LinkParts<P> {
-        let reorders = self.jitter_reorders && !self.jitter.is_none();
-        let mut config = self.config;
-        config.seed = streams.link_seed();
-        LinkParts {
-            config,
-            queue: self.queue,
-            jitter: if reorders { Jitter::None } else { self.jitter },
-            marker: self.marker,
-            conditions: self.conditions,
-            reordering: reorders.then(|| ReorderingJitter::new(self.jitter, streams.reordering())),
+    /// Lets loss and jitter draw from `streams`. A packet passes the marker, the link, and the jitter that lets packets
+    /// overtake each other, if there is one: it comes back beside the rest.
+    pub fn seeded(
+        mut self,
+        streams: LinkStreams<'_>,
+    ) -> (LinkSetup<P>, Option<ReorderingJitter<P>>) {
+        self.config.seed = streams.link_seed();
+        if !self.jitter_reorders || self.jitter.is_none() {
+            return (self, None);
         }
+        let reordering = ReorderingJitter::new(self.jitter, streams.reordering());
+        self.jitter = Jitter::None;
+        (self, Some(reordering))
     }
 }

@@ -6,7 +6,7 @@ use serde::de::{Error as _, VariantAccess};
 use serde::{Deserialize, Serialize};
 
 use crate::described::Described;
-use crate::discipline::Packet;
+use crate::queue_discipline::Packet;
 // Includes all markers and their configurations.
 use crate::markers::*;
 use crate::time::Time;

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
-use crate::discipline::Packet;
+use crate::queue_discipline::Packet;
 use crate::time::Time;
 use crate::units::{Bytes, Rate, positive_bytes};
 

@@ -11,7 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::Packet;
+use crate::queue_discipline::Packet;
 use crate::random::uniform;
 use crate::time::Time;
 use crate::units::{Rate, positive_delay};

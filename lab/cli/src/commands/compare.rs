@@ -8,11 +8,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use netnice_scenario::input;
-use netnice_scenario::parse::{Difference, differences};
-use netnice_scenario::results::{
+use netnice_results::{
     Backend, Comparison, Manifest, PointComparison, ResultsDirectory, Row, Subject, Summary,
 };
+use netnice_scenario::input;
+use netnice_scenario::parse::{Difference, differences};
 use serde::{Deserialize, Serialize};
 
 use super::batch::figures::{self, Words};
@@ -418,7 +418,7 @@ fn words(row: &Row) -> Words {
 
 #[cfg(test)]
 mod tests {
-    use netnice_scenario::results::Estimate;
+    use netnice_results::Estimate;
 
     use super::*;
 

@@ -3,22 +3,20 @@
 
 use std::fs;
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use netnice_emulation as experiment;
 use netnice_judge::{Effort, Judgement, Plan, PlanError, markdown, page};
 use netnice_kernel::need_root;
-use netnice_scenario::pool::Make;
+use netnice_study::{Make, Run};
 
 use super::batch::{command, interrupted_by};
 use super::lab;
-use netnice_terminal::signals::HeldSignals;
+use super::progress::Progress;
 use netnice_terminal::text::{self, say};
 
 const EXAMPLES: &str = "\
@@ -152,17 +150,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match arguments.lab {
         false => {
             let cores = arguments.jobs.or(thread::available_parallelism().ok());
-            let make = |scenario: &_, seed, go_on: &dyn Fn() -> bool| {
-                Ok(netnice_sim::run(scenario, seed, go_on)?)
+            let make = |run: Run<'_>, go_on: &dyn Fn() -> bool| {
+                let layout = run.layout().map_err(netnice_sim::RunError::Scenario)?;
+                let made = netnice_sim::run_laid_out(run.scenario(), layout, run.seed, go_on);
+                Ok(made?)
             };
             judge(arguments, &plan, &make, cores)
         }
         true => {
             need_root("the lab, which makes network namespaces,")?;
             let lab = lab::open(plan.scenarios())?;
-            let make =
-                |scenario: &_, seed, go_on: &dyn Fn() -> bool| Ok(lab.run(scenario, seed, go_on)?);
-            let code = judge(arguments, &plan, &make, arguments.jobs);
+            let code = judge(arguments, &plan, &lab::maker(&lab), arguments.jobs);
             lab.close()?;
             code
         }
@@ -175,40 +173,21 @@ fn judge(
     make: &Make<'_>,
     jobs: Option<NonZeroUsize>,
 ) -> Result<ExitCode> {
-    let signals = HeldSignals::hold()?;
-    let target = match arguments.json {
-        true => ProgressDrawTarget::hidden(),
-        false => ProgressDrawTarget::stderr(),
-    };
-    let bar = ProgressBar::with_draw_target(Some(plan.runs() as u64), target);
-    bar.set_style(ProgressStyle::with_template(
-        "{bar:30} {pos} of {len} runs  {eta} left",
-    )?);
-    let mut interrupted = None;
-    let (judgement, far) = plan.run(
+    let mut progress = Progress::new(arguments.json)?;
+    let (judgement, finished) = plan.run(
         make,
         &arguments.out,
         arguments.resume,
         jobs.map_or(1, NonZeroUsize::get),
         env!("CARGO_PKG_VERSION"),
         command(),
-        |progress| {
-            bar.set_position(progress.runs as u64);
-            interrupted = signals.ending().or(interrupted);
-            match interrupted {
-                Some(_) => ControlFlow::Break(()),
-                None => ControlFlow::Continue(()),
-            }
-        },
+        |tick| progress.tick(tick),
     )?;
-    bar.finish_and_clear();
+    let interrupted = progress.finish();
     write(arguments, &judgement)?;
     if let Some(signal) = interrupted {
-        return Ok(interrupted_by(
-            signal,
-            (far.runs, far.of_runs),
-            &arguments.out,
-        ));
+        let runs = (finished, plan.runs());
+        return Ok(interrupted_by(signal, runs, &arguments.out));
     }
     Ok(ExitCode::SUCCESS)
 }

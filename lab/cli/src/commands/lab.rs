@@ -2,6 +2,7 @@
 //! `netnice lab`: runs a scenario on the running kernel.
 
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,10 +13,11 @@ use clap::Args;
 use netnice_emulation::{self as emulation, EventRecord, Lab, Watch};
 use netnice_kernel::need_root;
 use netnice_link::Namespace;
+use netnice_results::{Backend, RunResults};
 use netnice_scenario::model::Scenario;
-use netnice_scenario::results::Backend;
-use netnice_scenario::{ScenarioFile, explain};
+use netnice_scenario::{Point, ScenarioFile, explain};
 use netnice_sim::Traces;
+use netnice_study::Run;
 
 use super::batch::{BatchArguments, Maker, WantedTraces, traces};
 use netnice_guard::Guard;
@@ -112,15 +114,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let maker = Maker {
         backend: Backend::Lab,
         jobs: arguments.jobs.get(),
-        make: &|point, number, seed, go_on| {
-            traces::keep(traces(number, seed), |traces| {
-                let events = traces.map(|traces| record(traces, &point.scenario));
+        make: &|run, go_on| {
+            traces::keep(traces(run.number, run.seed), |traces| {
+                let events = traces.map(|traces| record(traces, run.point));
                 let events = events.transpose()?.flatten();
-                Ok(lab.run_with_events(&point.scenario, seed, events, go_on)?)
+                Ok(lab.run_with_events(run.scenario(), run.seed, events, go_on)?)
             })
         },
-        is_whole: &|point, number, seed| {
-            traces(number, seed).is_none_or(|it| traces::are_there(&it, &point.scenario))
+        is_whole: &|(_, number, seed)| {
+            let point = &file.points[number];
+            traces(number, seed).is_none_or(|it| traces::are_there(&it, point))
         },
     };
     let code = arguments.batch.run(&file, &maker);
@@ -129,8 +132,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Begins the record of a run's events, if there is to be one.
-fn record(traces: &Traces, scenario: &Scenario) -> Result<Option<EventRecord>> {
-    let sink = traces.begin_events(&traces::network(scenario)?)?;
+fn record(traces: &Traces, point: &Point) -> Result<Option<EventRecord>> {
+    let sink = traces.begin_events(&*traces::network(point)?)?;
     let links = traces.events.clone();
     Ok(sink.map(|sink| EventRecord { links, sink }))
 }
@@ -140,6 +143,15 @@ pub fn open<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Result<Lab
     let guard = Guard::post()?;
     guard.cover_pins()?;
     Ok(Lab::open(scenarios)?.watched_by(Guarded(Mutex::new(guard))))
+}
+
+/// Returns the function that makes runs in a lab.
+#[expect(clippy::type_complexity)] // it is netnice_study::Make without a box
+pub fn maker(
+    lab: &Lab,
+) -> impl Fn(Run<'_>, &dyn Fn() -> bool) -> Result<Option<RunResults>, Box<dyn Error + Send + Sync>>
+{
+    |run, go_on| Ok(lab.run(run.scenario(), run.seed, go_on)?)
 }
 
 /// Passes the namespaces of the user's programs to the guard.

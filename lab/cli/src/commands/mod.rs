@@ -7,6 +7,7 @@ mod generate;
 mod judge;
 mod lab;
 mod plot;
+mod progress;
 mod reproduce;
 mod sim;
 

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use netnice_chart::png::png;
-use netnice_scenario::plot;
-use netnice_scenario::results::{ResultsDirectory, Summary};
+use netnice_results::plot;
+use netnice_results::{ResultsDirectory, Summary};
 
 use netnice_terminal::text;
 

@@ -3,7 +3,6 @@
 
 mod kernel;
 mod lines;
-mod progress;
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -21,8 +20,8 @@ use netnice_papers::{
 };
 
 use super::batch::{command, interrupted_by, warn_of_stale_runs};
+use super::progress::Progress;
 use netnice_terminal::text::{self, say};
-use progress::Progress;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,11 +9,10 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use netnice_scenario::model::Scenario;
+use netnice_results::Backend;
 use netnice_scenario::network::not_simulated;
-use netnice_scenario::results::Backend;
 use netnice_scenario::{explain, json_schema};
-use netnice_sim::{Parts, Traces};
+use netnice_sim::{Parts, RunError};
 
 use super::batch::{BatchArguments, Maker, WantedTraces, traces};
 use crate::allocator;
@@ -112,9 +111,6 @@ const NOT_SPLIT: &str = "--cores: this network cannot be split into parts of sim
 /// The same for a run whose packets go to one file.
 const ONE_FILE: &str = "--cores: with --pcap all, which writes one file, a run takes one core";
 
-/// Hosts and flows together from which on a run is large: 3000 to 5000 flows between hosts of their own.
-const MANY: u64 = 10_000;
-
 /// Runs the scenario and prints its results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Some(path) = &arguments.file else {
@@ -136,9 +132,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.explain {
         text::print(&explain(&file))?;
         return Ok(ExitCode::SUCCESS);
-    }
-    if file.points.iter().any(|point| is_large(&point.scenario)) {
-        allocator::prefer_huge_pages();
     }
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let jobs = arguments
@@ -163,29 +156,27 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let maker = Maker {
         backend: Backend::Simulation,
         jobs: jobs.max(1),
-        make: &|point, number, seed, go_on| {
-            let (scenario, cores) = (&point.scenario, arguments.cores);
-            let run = |traces: Option<&Traces>| {
+        make: &|run, go_on| {
+            let made = traces::keep(traces(run.number, run.seed), |traces| {
+                let layout = run.layout().map_err(RunError::Scenario)?;
+                let on = (run.scenario(), layout);
                 Ok(netnice_sim::run_on_cores(
-                    cores, scenario, seed, traces, go_on,
+                    arguments.cores,
+                    on,
+                    run.seed,
+                    traces,
+                    go_on,
                 )?)
-            };
-            let run = traces::keep(traces(number, seed), run)?;
-            Ok(run.map(|(results, parts)| {
+            })?;
+            Ok(made.map(|(results, parts)| {
                 note_parts(parts);
                 results
             }))
         },
-        is_whole: &|point, number, seed| {
-            traces(number, seed).is_none_or(|it| traces::are_there(&it, &point.scenario))
+        is_whole: &|(_, number, seed)| {
+            let point = &file.points[number];
+            traces(number, seed).is_none_or(|it| traces::are_there(&it, point))
         },
     };
     arguments.batch.run(&file, &maker)
-}
-
-/// Returns true if a run has so many hosts and flows that huge pages suit its memory better.
-fn is_large(scenario: &Scenario) -> bool {
-    let hosts = scenario.nodes.iter().map(|node| u64::from(node.count));
-    let flows = scenario.flows.iter().filter_map(|flow| flow.count);
-    hosts.sum::<u64>() + flows.map(u64::from).sum::<u64>() >= MANY
 }

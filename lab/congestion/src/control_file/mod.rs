@@ -16,7 +16,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::control::CongestionControl;
+use crate::congestion_control::CongestionControl;
 use crate::control_interface::{
     ControlAck, ControlLoss, ControlWindow, Interfaced, NO_SSTHRESH, OutsideControl,
 };
@@ -326,7 +326,7 @@ impl OutsideControl for FileControl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::{Ack, Congestion, Window};
+    use crate::congestion_control::{Ack, Congestion, Window};
 
     const GOOD: &str = "#define CONTROL_INTERFACE 1\n#include \"control.h\"\n\
         struct control { u32 acks; };\n\

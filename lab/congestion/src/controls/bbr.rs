@@ -7,7 +7,9 @@
 //! 1448 bytes; and an application that pauses for less than an RTO does not end its pause with the rate of the cycle's
 //! neutral phase.
 
-use crate::control::{Ack, CaState, Congestion, CongestionControl, Registration, Window};
+use crate::congestion_control::{
+    Ack, CaState, Congestion, CongestionControl, Registration, Window,
+};
 use crate::controls::windowed_max::WindowedMax;
 
 pub(crate) const REGISTRATION: Registration = Registration {

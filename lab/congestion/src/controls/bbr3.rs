@@ -10,7 +10,9 @@
 
 use std::collections::VecDeque;
 
-use crate::control::{Ack, CaState, Congestion, CongestionControl, Registration, Window};
+use crate::congestion_control::{
+    Ack, CaState, Congestion, CongestionControl, Registration, Window,
+};
 use crate::controls::windowed_max::WindowedMax;
 
 pub(crate) const REGISTRATION: Registration = Registration {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CUBIC (RFC 9438), with fast convergence and the Reno-friendly region.
 
-use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
+use crate::congestion_control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::hystart::HyStart;
 use crate::controls::linux_cubic::LinuxCubic;
 use crate::controls::reno::{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! DCTCP, Data Center TCP (RFC 8257): the window falls by as much as the share of marked packets.
 
-use crate::control::{
+use crate::congestion_control::{
     Ack, CaState, Congestion, CongestionControl, MarkFeedback, Registration, Window,
 };
 use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, Reno};

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::congestion_control::{Ack, Congestion, CongestionControl, Window};
 use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
 use crate::tcplp;
 use netnice_parameters::policy::Report;

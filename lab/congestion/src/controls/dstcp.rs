@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP for Diff-Serv: `policies/dstcp.h`.
 
-use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
+use crate::congestion_control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::low_priority::{duration_us, whole_packets};
 use crate::dstcp::{self, DsTcp};
 use netnice_parameters::Settings;

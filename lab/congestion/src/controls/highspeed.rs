@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HighSpeed TCP (RFC 3649): Reno whose increase and decrease depend on the window.
 
-use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
+use crate::congestion_control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::reno::{
     MINIMUM_SSTHRESH_PACKETS, half_of_window, may_grow, slow_start, window_in_use,
 };

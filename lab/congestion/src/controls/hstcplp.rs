@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HSTCP-LP: `policies/hstcplp.h`, called as in the kernel.
 
-use crate::control::Registration;
+use crate::congestion_control::Registration;
 use crate::controls::delay_policy::{PolicyControl, delay_policy};
 use netnice_parameters::policies::HSTCPLP;
 

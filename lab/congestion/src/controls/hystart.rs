@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HyStart++ (RFC 9406): leaves the first slow start when round-trip times rise, before packets are lost.
 
-use crate::control::{Ack, Window};
+use crate::congestion_control::{Ack, Window};
 use crate::controls::round::Round;
 
 /// MIN_RTT_THRESH of RFC 9406 section 4.3, in nanoseconds.

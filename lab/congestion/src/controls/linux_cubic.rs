@@ -9,7 +9,7 @@
 //! - Reno's window grows no faster once it has reached that of the last loss.
 //! - A round-trip time within a second of a loss counts neither as the smallest nor for HyStart.
 
-use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::congestion_control::{Ack, Congestion, CongestionControl, Window};
 use crate::controls::linux_window::LinuxWindow;
 use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, may_grow};
 use crate::controls::round::Round;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reno as Linux has it (`net/ipv4/tcp_cong.c`): whole packets, and packets acknowledged in place of ACKs.
 
-use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::congestion_control::{Ack, Congestion, CongestionControl, Window};
 use crate::controls::linux_window::LinuxWindow;
 use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, may_grow};
 
@@ -55,7 +55,7 @@ impl CongestionControl for LinuxReno {
 #[cfg(test)]
 mod tests {
     use super::LinuxReno;
-    use crate::control::{Ack, Congestion, CongestionControl, Window};
+    use crate::congestion_control::{Ack, Congestion, CongestionControl, Window};
 
     fn acknowledge(reno: &mut LinuxReno, window: &mut Window, acked: u32) {
         let ack = Ack {

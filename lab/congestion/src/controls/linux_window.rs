@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How Linux opens a window, which it keeps in whole packets: `tcp_slow_start` and `tcp_cong_avoid_ai` of `net/ipv4/tcp_cong.c`.
 
-use crate::control::Window;
+use crate::congestion_control::Window;
 
 /// Packets acknowledged since the window grew (`snd_cwnd_cnt`).
 #[derive(Debug, Clone, Copy, Default)]

@@ -4,7 +4,7 @@
 use netnice_parameters::policies::NETNICE;
 use std::time::Duration;
 
-use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
+use crate::congestion_control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
 use crate::netnice::{self, NetNice};
 use netnice_parameters::policy::Report;

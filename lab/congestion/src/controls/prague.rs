@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Prague: DCTCP for the Internet (draft-briscoe-iccrg-prague-congestion-control).
 
-use crate::control::{Ack, Congestion, CongestionControl, MarkFeedback, Registration, Window};
+use crate::congestion_control::{
+    Ack, Congestion, CongestionControl, MarkFeedback, Registration, Window,
+};
 use crate::controls::dctcp::Dctcp;
 use crate::controls::reno::may_grow;
 use netnice_parameters::Settings;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reno: slow start and congestion avoidance of RFC 5681, and functions shared by its family.
 
-use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
+use crate::congestion_control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::linux_reno::LinuxReno;
 use netnice_parameters::Settings;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Round trips counted in packets: a round ends when a packet is delivered that was sent after the round began.
 
-use crate::control::Ack;
+use crate::congestion_control::Ack;
 
 /// Detector of the ends of rounds.
 #[derive(Debug, Clone, Copy, Default)]

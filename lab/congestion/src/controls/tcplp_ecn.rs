@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP-LP/ECN, in which a router's mark indicates congestion instead of delays: `policies/tcplp_ecn.h`, called as in the kernel.
 
-use crate::control::Registration;
+use crate::congestion_control::Registration;
 use crate::controls::delay_policy::{PolicyControl, delay_policy};
 use netnice_parameters::policies::TCPLP_ECN;
 
@@ -29,7 +29,7 @@ delay_policy!(
 
 #[cfg(test)]
 mod tests {
-    use crate::control::{Ack, Congestion, CongestionControl, Window};
+    use crate::congestion_control::{Ack, Congestion, CongestionControl, Window};
     use crate::controls::delay_policy::PolicyControl;
     use netnice_parameters::policy::Parameters;
     use netnice_parameters::{self as parameters, Settings};

@@ -2,7 +2,7 @@
 //! Vegas: Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", 1995, with the
 //! reaction to losses of ns-2.
 
-use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
+use crate::congestion_control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, half_of_window, may_grow, window_in_use};
 use crate::controls::round::Round;
 use netnice_parameters::Settings;

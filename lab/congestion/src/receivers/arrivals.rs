@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::receiver::{Advertised, RoundTrip, Segment};
+use crate::netnice_receiver::{Advertised, RoundTrip, Segment};
 use netnice_parameters::policy::{Parameters, Report};
 
 use super::interface::{Opening, ReceiverPolicy};
@@ -121,12 +121,12 @@ macro_rules! receiver_functions {
                 mss: u32,
                 now_us: u32,
             );
-            fn $window(state: *mut State, segment: *const crate::receiver::Segment) -> u32;
+            fn $window(state: *mut State, segment: *const crate::netnice_receiver::Segment) -> u32;
             fn $time(
-                trip: *mut crate::receiver::RoundTrip,
+                trip: *mut crate::netnice_receiver::RoundTrip,
                 state: *const State,
-                segment: *mut crate::receiver::Segment,
-                advertised: *const crate::receiver::Advertised,
+                segment: *mut crate::netnice_receiver::Segment,
+                advertised: *const crate::netnice_receiver::Advertised,
             );
             fn $clamp_bytes(state: *const State) -> u32;
         }

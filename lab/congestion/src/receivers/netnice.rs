@@ -2,7 +2,7 @@
 //! netnice at the receiving end: `policies/receiver.h`, called as in the kernel.
 
 use super::interface::{Member, Opening, ReceiverPolicy, Registration};
-use crate::receiver::{Advertised, Receiver, RoundTrip, Segment};
+use crate::netnice_receiver::{Advertised, Receiver, RoundTrip, Segment};
 use netnice_parameters::policy::Report;
 
 pub(crate) const REGISTRATION: Registration = Registration {

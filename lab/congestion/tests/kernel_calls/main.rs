@@ -2,7 +2,7 @@
 //! Replays what a running kernel passed to a control's BPF program through the simulator's implementation of the
 //! control, and holds it to the program's answers, call by call.
 //!
-//! `netnice-bench --record FILE.toml` has written `FILE.csv` (root, Linux 6.18); its columns are named as in
+//! `netnice-bench --record FILE.toml`, a program of commit ab342372, has written `FILE.csv` (root, Linux 6.18); its columns are named as in
 //! `struct tcp_sock` and the kernel's samples. Two rules say where kernel and simulator differ by design:
 //!
 //! 1. Programs with `pkts_acked` sample the delay before the kernel has updated `ca_state`; the simulator's sender
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use netnice_congestion::control::{Ack, CaState, Congestion, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Ack, CaState, Congestion, CongestionControl, Window};
 use netnice_congestion::registry;
 use netnice_parameters::ControlParameters;
 

@@ -11,7 +11,7 @@ mod trials;
 
 use std::time::Duration;
 
-use netnice_congestion::control::CaState;
+use netnice_congestion::congestion_control::CaState;
 use netnice_congestion::netnice::{Ack, NetNice};
 use netnice_parameters::ControlParameters;
 use netnice_parameters::policy::{Parameters, Phase, Signal};

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use netnice_congestion::control::{Ack, CaState, Congestion, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Ack, CaState, Congestion, CongestionControl, Window};
 
 /// Times in nanoseconds.
 pub struct Path {

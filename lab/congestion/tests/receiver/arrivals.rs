@@ -2,7 +2,7 @@
 //! Reactions to single arrivals. A packet takes a millisecond of the link, and the path 40 ms both ways, so that all
 //! times are whole ticks of the timestamps.
 
-use netnice_congestion::receiver::{Group, Path, Receiver, Segment};
+use netnice_congestion::netnice_receiver::{Group, Path, Receiver, Segment};
 use netnice_parameters::policy::{Parameters, Phase};
 
 pub const MSS: u32 = 1448;

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use netnice_congestion::receiver::{Receiver, Segment};
+use netnice_congestion::netnice_receiver::{Receiver, Segment};
 use netnice_parameters::policy::Parameters;
 
 pub const MSS: u64 = 1448;

@@ -2,7 +2,7 @@
 //! rLEDBAT and TCP-LP at the receiving end: single arrivals, by numbers computed by hand. Times are whole ticks of the
 //! timestamps, and the path takes 40 ms both ways without a queue.
 
-use netnice_congestion::receiver::{Advertised, Segment};
+use netnice_congestion::netnice_receiver::{Advertised, Segment};
 use netnice_congestion::receivers::{self, Opening, ReceiverPolicy};
 use netnice_parameters::ControlParameters;
 use netnice_parameters::policy::Signal;

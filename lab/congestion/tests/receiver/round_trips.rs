@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Round trips of connections without timestamps, on numbers worked out by hand.
 
-use netnice_congestion::receiver::{Advertised, Receiver, RoundTrip, Segment};
+use netnice_congestion::netnice_receiver::{Advertised, Receiver, RoundTrip, Segment};
 use netnice_parameters::policy::Parameters;
 
 const MSS: u32 = 1448;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A connection under TCP-LP with artificial delays.
 
-use netnice_congestion::control::CaState;
+use netnice_congestion::congestion_control::CaState;
 use netnice_congestion::controls::tcplp::TcpLp;
 use netnice_congestion::tcplp::Ack;
 use netnice_parameters::policy::Parameters;

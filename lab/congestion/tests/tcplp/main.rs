@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP-LP against numbers computed by hand from equations (1) and (2) and the paper's figure 3.
 
-use netnice_congestion::control::CaState;
+use netnice_congestion::congestion_control::CaState;
 use netnice_congestion::controls::tcplp::TcpLp;
 use netnice_congestion::tcplp::Ack;
 use netnice_parameters::ControlParameters;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use netnice_scenario::results::RunResults;
+use netnice_results::RunResults;
 use netnice_scenario::{Scenario, ScenarioFile};
 use netnice_sim::{Selection, Traces};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};

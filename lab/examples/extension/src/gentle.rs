@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gentle: additive increase by a quarter of a packet a round trip, and a multiplicative decrease by a half.
 
-use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Ack, Congestion, CongestionControl, Window};
 
 /// Packets by which the window grows in a round trip.
 const INCREASE: f64 = 0.25;

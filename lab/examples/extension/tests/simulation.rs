@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use netnice_congestion::control::CongestionControl;
+use netnice_congestion::congestion_control::CongestionControl;
 use netnice_parameters::ControlParameters;
 use netnice_congestion::registry;
 use netnice_extension_example::bursts::Bursts;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use netnice_congestion::control::MarkFeedback;
+use netnice_congestion::congestion_control::MarkFeedback;
 use netnice_congestion::{receivers, registry};
 use netnice_queue::Bytes;
 

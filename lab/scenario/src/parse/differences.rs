@@ -42,7 +42,7 @@ fn resolved((text, settings): Source) -> Result<Node, Fault> {
     settings::expand_shorthands(&mut root)?;
     let mut given = given_settings(settings)?;
     let axes = settings::axes(&root, &mut given)?;
-    let known = crate::schema::scenario_keys();
+    let known = super::schema::scenario_keys();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     settings::apply_joined(&mut root, axes, given, &known)?;
     settings::expand_shorthands(&mut root)?;

@@ -9,12 +9,15 @@ mod deserializer;
 mod differences;
 mod error;
 mod fault;
+mod kept_layout;
+pub(crate) mod schema;
 mod settings;
 mod topology;
 mod trace;
 mod tree;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -24,6 +27,7 @@ use crate::input;
 use crate::model::Scenario;
 use crate::network::{Layout, Place, Problem};
 use fault::{Fault, Origin};
+use kept_layout::KeptLayout;
 use settings::Setting;
 use tree::Node;
 
@@ -70,6 +74,22 @@ pub struct Point {
     pub scenario: Scenario,
     /// Samples of the time series of one run ([`Layout::samples`]).
     pub samples: u64,
+    layout: KeptLayout,
+}
+
+impl Point {
+    /// The network of the scenario, laid out unless it is kept, and kept for the next.
+    ///
+    /// # Errors
+    /// If the scenario has been changed since it was read, as [`Layout::new`].
+    pub fn layout(&self) -> Result<Arc<Layout>, Vec<Problem>> {
+        self.layout.get(&self.scenario)
+    }
+
+    /// As [`Point::layout`], and keeps it no longer.
+    pub fn take_layout(&self) -> Result<Arc<Layout>, Vec<Problem>> {
+        self.layout.take(&self.scenario)
+    }
 }
 
 impl ScenarioFile {
@@ -124,7 +144,7 @@ impl ScenarioFile {
         settings::expand_shorthands(&mut root).map_err(error)?;
         let mut given = given_settings(settings).map_err(error)?;
         let axes = settings::axes(&root, &mut given).map_err(error)?;
-        let known = crate::schema::scenario_keys();
+        let known = schema::scenario_keys();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let mut hash = Sha256::new();
         hash.update(text);
@@ -155,20 +175,25 @@ impl ScenarioFile {
                 .and_then(|()| trace::load_all(&mut scenario, directory, &mut hash))
                 .and_then(|()| Layout::new(&scenario))
                 .and_then(|layout| match check(&scenario) {
-                    problems if problems.is_empty() => Ok(layout.samples(&scenario)),
+                    problems if problems.is_empty() => Ok(layout),
                     problems => Err(problems),
                 });
-            let samples = checked.map_err(|problems| {
+            let layout = checked.map_err(|problems| {
                 let placed = |problem: Problem| (Some(root.origin_of(&problem.place.0)), problem);
                 ScenarioError::new(file, text, problems.into_iter().map(placed).collect())
             })?;
             points.push(Point {
+                samples: layout.samples(&scenario),
+                // Those of a hundred thousand points would fill the memory.
+                layout: match points.is_empty() {
+                    true => KeptLayout::of(layout),
+                    false => KeptLayout::default(),
+                },
                 settings: point
                     .iter()
                     .map(|setting| (setting.key.clone(), setting.value.written()))
                     .collect(),
                 scenario,
-                samples,
             });
         }
         let hash_of_runs = hash.clone();

@@ -6,9 +6,11 @@ mod no_limit;
 mod overload;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::Layout;
 use crate::model::Scenario;
+use crate::network::Problem;
 use crate::parse::ScenarioFile;
 
 /// The layouts of more points would take longer than they are worth.
@@ -42,18 +44,28 @@ const KINDS: [Kind; 3] = [
 pub fn warnings(file: &ScenarioFile) -> Vec<String> {
     let points = file.points.iter().take(MOST_POINTS);
     let all: BTreeSet<String> = points
-        .flat_map(|point| of_scenario(&point.scenario))
+        .enumerate()
+        .flat_map(|(number, point)| {
+            of_scenario(&point.scenario, || match number {
+                // The one that is kept for the runs.
+                0 => point.layout(),
+                _ => Layout::new(&point.scenario).map(Arc::new),
+            })
+        })
         .collect();
     all.into_iter().collect()
 }
 
-fn of_scenario(scenario: &Scenario) -> Vec<String> {
+fn of_scenario(
+    scenario: &Scenario,
+    layout: impl FnOnce() -> Result<Arc<Layout>, Vec<Problem>>,
+) -> Vec<String> {
     let kinds = KINDS.iter().filter(|kind| (kind.concerns)(scenario));
     let kinds: Vec<_> = kinds.collect();
     if kinds.is_empty() {
         return Vec::new();
     }
-    let Ok(network) = Layout::new(scenario) else {
+    let Ok(network) = layout() else {
         return Vec::new();
     };
     let warnings = kinds

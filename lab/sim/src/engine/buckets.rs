@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The buckets of a calendar queue: flights of the present group by bucket, and of later ones by group.
 
-use crate::prefetch::prefetch;
-
 use crate::engine::flight::Flight;
-use crate::huge_pages;
 
 /// Buckets of a group, and groups of which flights are kept, as a power of two.
 pub(crate) const GROUP_LOG2: u32 = 12;
@@ -13,9 +10,6 @@ const BUCKETS: usize = 1 << GROUP_LOG2;
 
 /// Flights in a block, which has 256 bytes.
 const FLIGHTS: usize = 6;
-
-/// Cache lines of a block.
-const BLOCK_LINES: usize = size_of::<Block>() / 64;
 
 /// Marks a bucket without blocks, and the end of the list of free blocks.
 const NONE: u32 = u32::MAX;
@@ -108,7 +102,6 @@ impl Blocks {
             self.free = block.next;
             new
         } else {
-            huge_pages::make_room(&mut self.blocks);
             self.blocks.push(Block {
                 flights: [Flight::NONE; FLIGHTS],
                 used: 0,
@@ -194,15 +187,6 @@ impl BucketStore {
         let begin = group << GROUP_LOG2;
         let bucket = self.buckets.next((bucket - begin) as usize)?;
         Some(begin + bucket as u64)
-    }
-
-    /// Begins to fetch the flights of a bucket of the present group.
-    #[inline]
-    pub fn prefetch_bucket(&self, bucket: u64) {
-        let last = self.buckets.last[bucket as usize % BUCKETS];
-        if let Some(block) = self.blocks.blocks.get(last as usize) {
-            prefetch(block, BLOCK_LINES);
-        }
     }
 
     /// The first group after `group` that has any flights.

@@ -18,9 +18,6 @@ const BUCKET_LOG2: u32 = 10;
 /// Groups, the present one included, that have a place: 17 s.
 const GROUPS_AHEAD: u64 = 1 << GROUP_LOG2;
 
-/// Flights are prefetched this many buckets ahead.
-const BUCKETS_AHEAD: usize = 16;
-
 /// A flight that was inserted after its bucket was sorted.
 #[derive(Debug, PartialEq, Eq)]
 struct Late {
@@ -57,9 +54,6 @@ pub(crate) struct CalendarQueue {
     group: u64,
     /// Flights of this group by bucket, and of later ones by group.
     store: BucketStore,
-    /// Buckets of this group before that one were prefetched, and so many of them are not sorted yet.
-    fetched: u64,
-    lead: usize,
     /// Flights of groups that have no place yet.
     far: BTreeMap<(u64, u64), Flight>,
 }
@@ -75,8 +69,6 @@ impl CalendarQueue {
             bucket: 0,
             group: 0,
             store: BucketStore::new(),
-            fetched: 0,
-            lead: 0,
             far: BTreeMap::new(),
         }
     }
@@ -168,7 +160,6 @@ impl CalendarQueue {
         self.gone = 0;
         self.bucket = now.as_nanos() >> BUCKET_LOG2;
         self.group = self.bucket >> GROUP_LOG2;
-        (self.fetched, self.lead) = (self.bucket, 0);
     }
 
     /// All flights.
@@ -191,29 +182,12 @@ impl CalendarQueue {
                 self.store.take_bucket(bucket, &mut self.sorted);
                 self.sorted.sort_by_key(Flight::key);
                 self.bucket = bucket + 1;
-                self.prefetch_ahead();
                 return;
             }
             // The next group begins when nothing is left of this one.
             if !self.late.is_empty() || !self.next_group() {
                 return;
             }
-        }
-    }
-
-    /// Begins to fetch further buckets, as one was sorted. Those that were empty when others behind them were fetched have been
-    /// written since, and need not be.
-    #[inline]
-    fn prefetch_ahead(&mut self) {
-        self.lead = self.lead.saturating_sub(1);
-        self.fetched = self.fetched.max(self.bucket);
-        while self.lead < BUCKETS_AHEAD {
-            let Some(bucket) = self.store.next_bucket(self.fetched, self.group) else {
-                return;
-            };
-            self.store.prefetch_bucket(bucket);
-            self.fetched = bucket + 1;
-            self.lead += 1;
         }
     }
 
@@ -225,7 +199,6 @@ impl CalendarQueue {
         };
         self.group = group;
         self.bucket = group << GROUP_LOG2;
-        self.lead = 0;
         // Before anything else can be inserted into these groups, as those came first.
         while let Some(entry) = self.far.first_entry() {
             let far_group = entry.key().0;

@@ -161,7 +161,7 @@ impl<Q: PacketQueue> Scheduler for FastScheduler<Q> {
         self.packets.iter()
     }
 
-    fn take_timers(&mut self) -> (Vec<u128>, u128) {
+    fn take_timers(&mut self) -> Vec<u128> {
         self.others.take_slot()
     }
 
@@ -219,7 +219,7 @@ mod tests {
         loop {
             match queue.pop_until(limit) {
                 Some(Event::Timers) => {
-                    for key in queue.take_timers().0 {
+                    for key in queue.take_timers() {
                         queue.insert(Time::from_nanos((key >> 32) as u64), key as u32);
                     }
                 }

@@ -8,7 +8,6 @@
 
 use std::ops::Range;
 
-use crate::prefetch::prefetch;
 use netnice_queue::Time;
 
 use crate::engine::calendar_queue::CalendarQueue;
@@ -22,9 +21,6 @@ use crate::time::NEVER;
 
 /// Lane 0 holds flights put back by `FifoLanes::set_back`; a packet with this number has no lane.
 pub(crate) const NO_LANE: usize = 0;
-
-/// Number of flights ahead of its turn in the lane at which a flight is prefetched.
-const LANE_AHEAD: usize = 8;
 
 /// A lane, whose flights are in order.
 #[derive(Debug, Default)]
@@ -214,9 +210,6 @@ impl FifoLanes {
             });
             return flight;
         };
-        if let Some(flight) = line.flights.get(LANE_AHEAD) {
-            prefetch(flight, 1);
-        }
         let flight = line.flights.front().copied().unwrap_or(Flight::NONE);
         line.flights.pop_front(&mut self.chunks);
         let next = line.flights.front();

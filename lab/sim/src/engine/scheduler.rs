@@ -73,9 +73,9 @@ pub(crate) trait Scheduler: Debug {
     fn packets(&self) -> impl Iterator<Item = &Flight>;
 
     /// Removes the timers that [`Event::Timers`] has announced, in any order: keys of time in nanoseconds and source (32
-    /// bits), and the least key that none of them reaches.
-    fn take_timers(&mut self) -> (Vec<u128>, u128) {
-        (Vec::new(), 0)
+    /// bits).
+    fn take_timers(&mut self) -> Vec<u128> {
+        Vec::new()
     }
 
     /// Shows this many packets by [`Scheduler::take_upcoming`] before they leave their links, or none.

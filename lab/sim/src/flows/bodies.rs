@@ -4,7 +4,6 @@
 use crate::prefetch::prefetch;
 use netnice_queue::Time;
 
-use crate::huge_pages;
 use crate::tcp::{Flags, NO_SACK, SackBlock, Segment};
 
 /// The part of a packet that no queue reads.
@@ -120,7 +119,6 @@ impl Bodies {
             self.bodies[slot as usize] = packed;
             slot
         } else {
-            huge_pages::make_room(&mut self.bodies);
             self.bodies.push(packed);
             u32::try_from(self.bodies.len() - 1).expect("fewer than 2^32 packets under way")
         };

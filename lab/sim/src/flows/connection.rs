@@ -5,12 +5,11 @@ use std::mem;
 use std::sync::Arc;
 
 use crate::prefetch::prefetch;
-use netnice_congestion::control::MarkFeedback;
+use netnice_congestion::congestion_control::MarkFeedback;
 use netnice_queue::Time;
 
 use crate::flows::bodies::Body;
 use crate::flows::spec::TcpSpec;
-use crate::huge_pages;
 use crate::measure::{FlowCounters, TimeWeighted};
 use crate::packet::{Marks, Packet, Route};
 use crate::tcp::{Flags, Mark, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
@@ -136,10 +135,8 @@ fn share<C: PartialEq>(last: &mut Option<Arc<C>>, wanted: C) -> Arc<C> {
 impl Connections {
     /// No connections, with room for `connections`.
     pub fn with_capacity(connections: usize) -> Connections {
-        let mut all = Vec::new();
-        huge_pages::reserve(&mut all, connections);
         Connections {
-            all,
+            all: Vec::with_capacity(connections),
             ..Connections::default()
         }
     }
@@ -175,20 +172,6 @@ impl Connections {
         prefetch(&connection.shared, 1);
         connection.sender.prefetch();
         prefetch(&connection.sending, 1);
-    }
-
-    /// Begins to fetch what a sample needs.
-    pub fn prefetch_sample(&self, index: usize) {
-        let connection = &self.all[index];
-        prefetch(&connection.sender, 2);
-        prefetch(&connection.shared, 1);
-        connection.receiver.prefetch();
-    }
-
-    /// Begins to fetch the state that shows whether a sender's timer has moved on.
-    #[inline]
-    pub fn prefetch_sender_timer(&self, index: usize) {
-        prefetch(&self.all[index].sending, 1);
     }
 
     /// Living connections.
@@ -236,7 +219,6 @@ impl Connections {
             self.all[slot as usize] = connection;
             slot
         } else {
-            huge_pages::make_room(&mut self.all);
             self.all.push(connection);
             u32::try_from(self.all.len() - 1).expect("fewer than 2^28 connections at once")
         }

@@ -10,7 +10,6 @@ pub(crate) mod streams;
 pub(crate) mod web_paths;
 pub(crate) mod web_sessions;
 
-use crate::huge_pages;
 use crate::names::Names;
 use bodies::Bodies;
 use connection::Connections;
@@ -33,10 +32,8 @@ pub(crate) struct Flows {
 impl Flows {
     /// No flows, and room for so many.
     pub fn with_capacity(flows: usize) -> Flows {
-        let mut all = Vec::new();
-        huge_pages::reserve(&mut all, flows);
         Flows {
-            all,
+            all: Vec::with_capacity(flows),
             connections: Connections::with_capacity(flows),
             ..Flows::default()
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use netnice_congestion::control::CongestionControl;
+use netnice_congestion::congestion_control::CongestionControl;
 use netnice_queue::Time;
 use netnice_scenario::network::UnloadedPath;
 

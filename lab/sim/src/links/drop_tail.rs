@@ -17,7 +17,6 @@ use netnice_queue::{
 use crate::engine::flight::Departure;
 use crate::links::transmission::{Transmission, Transmissions};
 use crate::prefetch::prefetch;
-use crate::rings;
 
 /// Properties of all links of one group: rate, delay, the longest jitter and the bound of the queue. They are stored once,
 /// and so stay in the processor's cache, however many links there are.
@@ -535,7 +534,7 @@ impl Rest {
         if self.packets == 0 {
             (self.first_start_ns, self.first_length) = waiting;
         } else {
-            rings::push_back(&mut self.others, waiting);
+            self.others.push_back(waiting);
         }
         self.packets += 1;
         self.bytes += length;

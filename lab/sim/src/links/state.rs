@@ -12,7 +12,6 @@ use netnice_queue::{
     LossFraction, Marker, QueueBound, QueueDiscipline as _, Rate, ReorderingJitter, Time,
 };
 
-use crate::huge_pages;
 use crate::links::drop_tail::DropTailLink;
 use crate::links::groups::{LinkGroup, LinkGroups};
 use crate::links::network::{LinkSpec, Queue};
@@ -66,10 +65,8 @@ pub(crate) struct Links {
 impl Links {
     /// Returns an empty set with room for `links` links.
     pub fn with_capacity(links: usize) -> Links {
-        let mut all = Vec::new();
-        huge_pages::reserve(&mut all, links);
         Links {
-            all,
+            all: Vec::with_capacity(links),
             records: Vec::with_capacity(links),
             waits: LinkWaits::with_capacity(links),
             ..Links::default()
@@ -78,14 +75,14 @@ impl Links {
 
     /// Adds a link to a run of this seed; `computed_departures` as in [`EngineOptions`](crate::EngineOptions).
     pub fn add(&mut self, spec: LinkSpec, seed: u64, computed_departures: bool) {
-        let parts = spec.setup.into_parts(LinkStreams::new(seed, &spec.name));
-        let any = parts.marker.is_some() || parts.reordering.is_some() || spec.recorded;
+        let (parts, reordering) = spec.setup.seeded(LinkStreams::new(seed, &spec.name));
+        let any = parts.marker.is_some() || reordering.is_some() || spec.recorded;
         self.tags |= parts.marker.is_some() || spec.recorded;
         self.colours |= parts.marker.is_some();
         let extras = any.then(|| {
             Box::new(Extras {
                 marker: parts.marker,
-                reordering: parts.reordering,
+                reordering,
                 recorded: spec.recorded,
             })
         });

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use netnice_results::{Delays, FlowResult, PhaseResult};
 use netnice_scenario::Scenario;
 use netnice_scenario::model::Transport;
 use netnice_scenario::network::FlowGroup;
-use netnice_scenario::results::{Delays, FlowResult, PhaseResult};
 
 use super::FlowCounters;
 

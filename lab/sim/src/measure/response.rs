@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use netnice_scenario::results::{self, PageTimes, SizeBin, SizeClass, Slowdown};
+use netnice_results::{self as results, PageTimes, SizeBin, SizeClass, Slowdown};
 
 use super::Histogram;
 

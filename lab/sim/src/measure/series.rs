@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 
-use crate::prefetch::{prefetch, prefetch_end};
-
 /// A sampled quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Quantity {
@@ -434,13 +432,7 @@ impl<const VALUES: usize> Samples<VALUES> {
     /// Appends those noted to those of their flow or link.
     #[inline(never)]
     fn sort(&mut self) {
-        for (number, noted) in self.noted.iter().enumerate() {
-            if let Some(ahead) = self.noted.get(number + 2 * AHEAD) {
-                prefetch(&self.sorted[ahead.of], 1);
-            }
-            if let Some(ahead) = self.noted.get(number + AHEAD) {
-                prefetch_end(&self.sorted[ahead.of]);
-            }
+        for noted in &self.noted {
             let sorted = &mut self.sorted[noted.of];
             if sorted.is_empty() {
                 sorted.reserve_exact(self.room);
@@ -467,9 +459,6 @@ impl<const VALUES: usize> Samples<VALUES> {
 
 /// Samples are sorted so many at a time. They remain in the cache of a core until then.
 const NOTED: usize = 1 << 12;
-
-/// The lists of so many samples ahead are prefetched.
-const AHEAD: usize = 16;
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,6 @@
 
 use std::mem;
 
-use crate::huge_pages;
 use crate::prefetch::prefetch;
 
 use super::Histogram;
@@ -78,7 +77,6 @@ impl LinkWaits {
             return;
         }
         self.places[link] = self.all.len() as u32;
-        huge_pages::make_room(&mut self.all);
         self.all.push(Waits::default());
         self.record(link, nanoseconds);
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
-use netnice_congestion::control::MarkFeedback;
+use netnice_congestion::congestion_control::MarkFeedback;
 use netnice_congestion::receivers::Shared;
 use netnice_congestion::registry;
 use netnice_queue::Time;

@@ -8,5 +8,7 @@ mod trace_files;
 mod write_behind;
 
 pub use build::OutsideControls;
-pub use run::{run, run_on, run_on_cores, run_with_controls, run_with_traces, simulation};
+pub use run::{
+    run, run_laid_out, run_on, run_on_cores, run_with_controls, run_with_traces, simulation,
+};
 pub use trace_files::{Selection, Traces};

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use netnice_scenario::model::Scenario;
-use netnice_scenario::network::FlowGroup;
-use netnice_scenario::results::{
+use netnice_results::{
     CallResult, ClassResult, Delays, Drops, FlowResult, PacketsOfColour, QueueResult, RunResults,
     Series, VideoResult, derive,
 };
+use netnice_scenario::model::Scenario;
+use netnice_scenario::network::FlowGroup;
 
 use crate::ids::FlowId;
 use crate::measure::{FlowCounters, Measured};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run of a scenario, from its description to its results.
 
-use std::mem;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use netnice_results::RunResults;
+use netnice_scenario::Layout;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::{FlowGroup, not_simulated};
-use netnice_scenario::results::RunResults;
 
 use crate::engine::options::EngineOptions;
 use crate::error::RunError;
@@ -23,6 +23,7 @@ const ONE: NonZeroUsize = NonZeroUsize::MIN;
 pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError> {
     let engine = EngineOptions::default();
     let layout = layout(scenario)?;
+    check(scenario)?;
     let none = OutsideControls::new();
     let prepared = build::prepare(scenario, &layout, seed, None, (engine, ONE), &none)?;
     match prepared {
@@ -31,14 +32,16 @@ pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError
     }
 }
 
-/// The network of a scenario that can be simulated.
-fn layout(scenario: &Scenario) -> Result<netnice_scenario::Layout, RunError> {
-    let layout = netnice_scenario::Layout::new(scenario).map_err(RunError::Scenario)?;
+fn layout(scenario: &Scenario) -> Result<Arc<Layout>, RunError> {
+    let layout = Layout::new(scenario).map_err(RunError::Scenario)?;
+    Ok(Arc::new(layout))
+}
+
+fn check(scenario: &Scenario) -> Result<(), RunError> {
     let problems = not_simulated(scenario);
-    if problems.is_empty() {
-        Ok(layout)
-    } else {
-        Err(RunError::Scenario(problems))
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(RunError::Scenario(problems)),
     }
 }
 
@@ -61,22 +64,34 @@ pub fn run_with_controls(
     mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let engine = EngineOptions::default();
-    let run = run_all((engine, ONE), scenario, seed, None, controls, &mut go_on)?;
+    let on = (scenario, layout(scenario)?);
+    let run = run_all((engine, ONE), on, seed, None, controls, &mut go_on)?;
     Ok(run.map(|(results, _)| results))
 }
 
-/// As [`run_with_traces`], on up to so many cores, where the network can be split; results are the same. A run with a control from a file
-/// is not split.
+/// As [`run`], with the scenario's layout, which its runs can share.
+pub fn run_laid_out(
+    scenario: &Scenario,
+    layout: Arc<Layout>,
+    seed: u64,
+    go_on: impl FnMut() -> bool,
+) -> Result<Option<RunResults>, RunError> {
+    let run = run_on_cores(ONE, (scenario, layout), seed, None, go_on)?;
+    Ok(run.map(|(results, _)| results))
+}
+
+/// As [`run_with_traces`], with the scenario's layout, and on up to so many cores, where the network can be split; results are the same.
+/// A run with a control from a file is not split.
 pub fn run_on_cores(
     cores: NonZeroUsize,
-    scenario: &Scenario,
+    on: (&Scenario, Arc<Layout>),
     seed: u64,
     traces: Option<&Traces>,
     mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<(RunResults, Parts)>, RunError> {
     let engine = EngineOptions::default();
     let none = OutsideControls::new();
-    run_all((engine, cores), scenario, seed, traces, &none, &mut go_on)
+    run_all((engine, cores), on, seed, traces, &none, &mut go_on)
 }
 
 /// As [`run`], and writes the packets that come out of links to traces, which change nothing in the results.
@@ -99,19 +114,20 @@ pub fn run_on(
     mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let none = OutsideControls::new();
-    let run = run_all((engine, ONE), scenario, seed, traces, &none, &mut go_on)?;
+    let on = (scenario, layout(scenario)?);
+    let run = run_all((engine, ONE), on, seed, traces, &none, &mut go_on)?;
     Ok(run.map(|(results, _)| results))
 }
 
 fn run_all(
     (engine, cores): (EngineOptions, NonZeroUsize),
-    scenario: &Scenario,
+    (scenario, layout): (&Scenario, Arc<Layout>),
     seed: u64,
     traces: Option<&Traces>,
     controls: &OutsideControls,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Option<(RunResults, Parts)>, RunError> {
-    let mut layout = layout(scenario)?;
+    check(scenario)?;
     let mut controls_of_files = scenario.flows.iter();
     // Code from outside may keep state that flows share.
     let cores = match controls_of_files.any(|flow| flow.congestion_control.file.is_some()) {
@@ -121,10 +137,9 @@ fn run_all(
     let prepared = build::prepare(scenario, &layout, seed, traces, (engine, cores), controls)?;
     let parts = prepared.parts();
     // Of a hundred thousand flows the rest takes as much memory as what the run needs of them: results need their groups alone.
-    let flows = mem::take(&mut layout.flows);
+    let groups = layout.flows.iter().map(|flow| flow.group.clone());
+    let groups: Vec<Arc<FlowGroup>> = groups.collect();
     drop(layout);
-    let mut groups: Vec<Arc<FlowGroup>> = flows.into_iter().map(|flow| flow.group).collect();
-    groups.shrink_to_fit();
     let files = || {
         let flows = scenario.flows.iter();
         flows.filter_map(|flow| flow.congestion_control.file.as_ref())

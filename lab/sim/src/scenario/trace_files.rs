@@ -10,15 +10,15 @@ use std::io::{self, Write as _};
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use netnice_scenario::Layout;
 #[cfg(feature = "parquet")]
-use netnice_scenario::results::{EventFile, LinkEvent};
+use netnice_results::{EventFile, LinkEvent};
+use netnice_scenario::Layout;
 
 use crate::error::RunError;
 use crate::scenario::write_behind::WriteBehind;
-use crate::trace::capture::Capture;
 #[cfg(feature = "parquet")]
 use crate::trace::events::EventSink;
+use crate::trace::link_capture::Capture;
 use crate::trace::merged::MergedCapture;
 
 /// The traces of a run: a file for each of some links or one for all, and one for the events at some links.

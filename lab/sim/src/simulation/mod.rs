@@ -25,7 +25,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use netnice_queue::{LinkCounters, Time};
-use netnice_scenario::results::{CallQuality, VideoQuality};
+use netnice_results::{CallQuality, VideoQuality};
 
 use crate::engine::fast::FastScheduler;
 use crate::engine::fifo_lanes::FifoLanes;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netnice_queue::{ColourCounters, DropCounters, LinkCounters, LinkUsage, Rate, Time};
-use netnice_scenario::results::{CallQuality, VideoQuality};
+use netnice_results::{CallQuality, VideoQuality};
 
 use crate::engine::event_source;
 use crate::engine::scheduler::Scheduler;
@@ -13,11 +13,7 @@ use crate::flows::state::Work;
 use crate::ids::{FlowId, LinkId};
 use crate::links::state::{Links, SimulatedLink};
 use crate::measure::{FlowCounters, Histogram, OF_LINKS, Received, SENDERS_QUANTITIES};
-use crate::prefetch::prefetch;
 use crate::simulation::run::Run;
-
-/// The memory of a flow is prefetched this many flows ahead.
-const FLOWS_AHEAD: usize = 4;
 
 impl<S: Scheduler> Run<S> {
     /// Ends the warm-up: discards all measurements so far.
@@ -222,25 +218,12 @@ impl<S: Scheduler> Run<S> {
             return;
         };
         for number in 0..sampler.flows.len() {
-            if let Some(&ahead) = sampler.flows.get(number + FLOWS_AHEAD) {
-                self.prefetch_flow(ahead);
-            }
             let flow = sampler.flows[number];
             let (values, received) = (self.sender_values(flow), self.receiver_values(flow));
             sampler.complete_flow(flow, values, received);
         }
         sampler.finish();
         self.sampler = Some(sampler);
-    }
-
-    /// Begins to fetch what a sample of a flow needs.
-    fn prefetch_flow(&self, index: usize) {
-        let flow = &self.flows.all[index];
-        prefetch(&flow.counters, 2);
-        prefetch(&flow.one_way_delay_ns, 1);
-        if let Work::Tcp { connection, .. } = flow.work {
-            self.flows.connections.prefetch_sample(connection as usize);
-        }
     }
 
     /// Counters of flow `id` since the end of the warm-up.

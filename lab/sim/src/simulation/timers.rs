@@ -3,7 +3,7 @@
 //!
 //! With thousands of connections the event for a sender's timer finds its connection in memory, and mostly finds that the
 //! timer has moved on, as each ACK moves it. So the connections of a whole list of events, of the next few milliseconds, are
-//! looked at one behind the other, each fetched ahead, and each event moves on with its timer before it is sorted by time.
+//! looked at one behind the other, and each event moves on with its timer before it is sorted by time.
 
 use netnice_queue::Time;
 
@@ -12,53 +12,22 @@ use crate::engine::scheduler::Scheduler;
 use crate::flows::connection::TimerEvent;
 use crate::simulation::run::Run;
 
-/// So many connections are fetched ahead.
-const AHEAD: usize = 8;
-
 impl<S: Scheduler> Run<S> {
     /// Sorts the next list of events by time.
     #[inline(never)]
     pub(super) fn sort_timers(&mut self) {
-        let (keys, beyond) = self.scheduler.take_timers();
-        let beyond = Time::from_nanos((beyond >> 32) as u64);
-        for &key in keys.iter().take(AHEAD) {
-            self.fetch_timer(key);
-        }
-        let mut ending = Vec::new();
-        for (number, &key) in keys.iter().enumerate() {
-            if let Some(&ahead) = keys.get(number + AHEAD) {
-                self.fetch_timer(ahead);
-            }
+        let keys = self.scheduler.take_timers();
+        for key in keys {
             let (time, source) = (Time::from_nanos((key >> 32) as u64), key as u32);
             if source & event_source::KIND == event_source::SENDER_TIMER {
                 let index = (source & event_source::INDEX) as usize;
                 let connection = self.flows.connections.get_mut(index);
                 if let Some(due) = connection.move_sender_event(time) {
-                    if due < beyond {
-                        self.flows.connections.prefetch_sender(index);
-                        ending.push(index);
-                    }
                     self.scheduler.insert(due, source);
                 }
             } else {
                 self.scheduler.insert(time, source);
             }
-        }
-        for index in ending {
-            let sender = &self.flows.connections.get(index).sender;
-            sender.prefetch_unusual();
-            sender.prefetch_beyond();
-        }
-    }
-
-    /// Begins to fetch the state that shows whether a timer has moved on.
-    #[inline(always)]
-    fn fetch_timer(&self, key: u128) {
-        let index = (key as u32 & event_source::INDEX) as usize;
-        match key as u32 & event_source::KIND {
-            event_source::SENDER_TIMER => self.flows.connections.prefetch_sender_timer(index),
-            event_source::RECEIVER_TIMER => self.flows.connections.prefetch_receiver(index),
-            _ => {}
         }
     }
 

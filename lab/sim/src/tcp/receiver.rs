@@ -9,7 +9,7 @@ mod requests;
 
 use std::sync::Arc;
 
-use netnice_congestion::control::MarkFeedback;
+use netnice_congestion::congestion_control::MarkFeedback;
 use netnice_parameters::policy::Report;
 use netnice_queue::Time;
 

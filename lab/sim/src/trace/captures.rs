@@ -12,7 +12,7 @@ use netnice_queue::Time;
 use crate::flows::bodies::{Bodies, Goes};
 use crate::labels::Labels;
 use crate::packet::Packet;
-use crate::trace::capture::Capture;
+use crate::trace::link_capture::Capture;
 use crate::trace::merged::MergedCapture;
 use crate::trace::noted::{Batch, Noted, TraceId};
 use crate::trace::separate::Separate;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 
 use netnice_queue::{DropCause, Time};
-use netnice_scenario::results::{EventKind, LinkEvent};
+use netnice_results::{EventKind, LinkEvent};
 
 /// Where events go: many at a time, in order.
 pub trait EventSink: Send {

@@ -12,7 +12,6 @@ use std::mem;
 use netnice_queue::Time;
 
 use crate::labels::Labels;
-use crate::prefetch::prefetch;
 use crate::tcp::SackBlock;
 use crate::trace::noted::{Batch, Noted};
 use crate::trace::pcapng::Pcapng;
@@ -63,8 +62,6 @@ impl MergedCapture {
 
     /// Writes the packets that no later one can come before: of a batch, and of those that were kept.
     pub(crate) fn write(&mut self, batch: &Batch, labels: &[Labels]) {
-        /// Packets are prefetched so far ahead.
-        const AHEAD: usize = 8;
         let until = batch.later_from;
         self.released.clear();
         self.order.keys.clear();
@@ -93,13 +90,8 @@ impl MergedCapture {
             .map_or(until, |&key| Time::from_nanos(nanos(key)));
         debug_assert!(first >= self.written_until, "{first:?} comes too late");
         self.written_until = until;
-        for (number, &key) in order.iter().enumerate() {
-            let of_batch = |key: u128| place(key).checked_sub(behind);
-            let ahead = order.get(number + AHEAD);
-            if let Some(place) = ahead.and_then(|&key| of_batch(key)) {
-                prefetch(&batch.packets[place], 1);
-            }
-            let (noted, sack) = match of_batch(key) {
+        for &key in order {
+            let (noted, sack) = match place(key).checked_sub(behind) {
                 Some(place) => {
                     let noted = &batch.packets[place];
                     (noted, batch.sack(noted))

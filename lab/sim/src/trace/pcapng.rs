@@ -8,7 +8,6 @@ use netnice_queue::Time;
 
 use crate::labels::Labels;
 use crate::packet::Packet;
-use crate::prefetch::prefetch_address;
 use crate::tcp::Segment;
 use crate::trace::headers::{MOST_HEADERS, write_headers};
 
@@ -141,13 +140,6 @@ impl Pcapng {
             self.buffer.extend_from_slice(&behind);
         }
         self.write_pages_if_full();
-    }
-
-    /// Begins to fetch where the next packet goes.
-    pub fn prefetch_end(&self) {
-        let end = self.buffer.as_ptr().wrapping_add(self.buffer.len());
-        prefetch_address(end);
-        prefetch_address(end.wrapping_add(64));
     }
 
     #[inline(always)]

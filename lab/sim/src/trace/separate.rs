@@ -5,8 +5,7 @@ use std::io;
 use std::mem;
 
 use crate::labels::Labels;
-use crate::prefetch::prefetch;
-use crate::trace::capture::Capture;
+use crate::trace::link_capture::Capture;
 use crate::trace::noted::{Batch, Noted};
 
 /// Traces of one link each, by number.
@@ -30,29 +29,15 @@ impl Separate {
     /// Writes the packets of a batch to their traces. Packets of one trace are written one after the other: of thousands of traces each is
     /// seldom in the cache.
     pub fn write(&mut self, batch: &Batch, labels: &[Labels]) {
-        /// Traces are prefetched so far ahead, and half as far ahead what they keep.
-        const AHEAD: usize = 8;
         if self.all.is_empty() {
             return;
         }
         self.by_trace.sort(self.all.len(), &batch.packets);
-        let traces = &self.by_trace.used;
-        for (number, &trace) in traces.iter().enumerate() {
-            if let Some(&ahead) = traces.get(number + AHEAD) {
-                prefetch(&self.all[ahead as usize], 2);
-            }
-            if let Some(&ahead) = traces.get(number + AHEAD / 2) {
-                self.all[ahead as usize].prefetch_end();
-                let first = self.by_trace.first[ahead as usize];
-                prefetch(&batch.packets[first as usize], 1);
-            }
+        for &trace in &self.by_trace.used {
             let capture = &mut self.all[trace as usize];
             let mut next = self.by_trace.first[trace as usize];
             while let Some(noted) = batch.packets.get(next as usize) {
                 next = self.by_trace.next[next as usize];
-                if let Some(following) = batch.packets.get(next as usize) {
-                    prefetch(following, 1);
-                }
                 let (packet, body) = noted.packet(batch.sack(noted));
                 let labels = &labels[noted.flow as usize];
                 capture.packet(noted.at, &packet, &body.segment, labels, noted.is_reverse());

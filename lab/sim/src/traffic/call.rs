@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netnice_queue::Time;
-use netnice_scenario::results::{CallQuality, Codec, mean_opinion_score, rating};
+use netnice_results::{CallQuality, Codec, mean_opinion_score, rating};
 
 use netnice_queue::random::Stream;
 

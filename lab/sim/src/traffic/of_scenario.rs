@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use netnice_queue::Rate;
+use netnice_results::Codec;
 use netnice_scenario::model::{self, Application, Multiplexing, PacketSizes};
 use netnice_scenario::network::FlowGroup;
-use netnice_scenario::results::Codec;
 
 use super::{
     Call, ConstantRate, ObjectSize, OnOff, PacketSize, Pauses, PeriodLength, Poisson, Sizes,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_queue::{Rate, Time};
-use netnice_scenario::results::VideoQuality;
+use netnice_results::VideoQuality;
 
 use netnice_queue::random::Stream;
 

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Ack, Congestion, CongestionControl, Window};
 use netnice_queue::Time;
 use netnice_sim::tcp::{DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 

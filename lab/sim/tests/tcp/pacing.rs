@@ -2,7 +2,7 @@
 //! Packets of a control without an interval of its own are paced as Linux paces them, if the configuration says so, and those of bbr
 //! where recovery is that of Linux.
 
-use netnice_congestion::control::CongestionControl;
+use netnice_congestion::congestion_control::CongestionControl;
 use netnice_congestion::registry;
 use netnice_parameters::ControlParameters;
 use netnice_sim::tcp::{Recovery, SenderConfig};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Ack, Congestion, CongestionControl, Window};
 use netnice_queue::Time;
 use netnice_sim::tcp::{
     Mark, Opener, Receiver, ReceiverConfig, Recovery, Segment, Sender, SenderConfig,

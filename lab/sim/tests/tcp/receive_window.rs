@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use netnice_congestion::receiver::{Receiver as Policy, Segment as Leaving};
+use netnice_congestion::netnice_receiver::{Receiver as Policy, Segment as Leaving};
 use netnice_congestion::receivers;
 use netnice_parameters::ControlParameters;
 use netnice_parameters::policy::{Parameters, Phase};

@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use netnice_congestion::control::{Ack, Congestion, CongestionControl, MarkFeedback, Window};
+use netnice_congestion::congestion_control::{
+    Ack, Congestion, CongestionControl, MarkFeedback, Window,
+};
 use netnice_congestion::controls::reno::Reno;
 use netnice_queue::Time;
 use netnice_sim::tcp::{

@@ -31,15 +31,15 @@ macro_rules! commands {
 }
 
 commands! {
-    /// Simulate a scenario packet by packet (in the package netnice-lab)
+    /// Simulate a scenario packet by packet (needs netnice-lab)
     Sim = "sim",
-    /// Run a scenario on this kernel: real TCP over an emulated network (netnice-lab)
+    /// Run a scenario on this kernel: real TCP over an emulated network (needs netnice-lab)
     Lab = "lab",
-    /// Compare the results of two directories (netnice-lab)
+    /// Put two sets of results side by side: sim and lab, or two versions (needs netnice-lab)
     Compare = "compare",
-    /// Reproduce the tables and figures of the papers, with a verdict for each value (netnice-lab)
+    /// Reproduce the tables and figures of the papers, with a verdict for each value (needs netnice-lab)
     Reproduce = "reproduce",
-    /// Judge congestion controls on a grid of paths and rivals (netnice-lab)
+    /// Judge congestion controls on many paths, beside many rivals (needs netnice-lab)
     Judge = "judge",
 }
 

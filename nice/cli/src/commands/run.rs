@@ -81,8 +81,14 @@ Log:
   delay_over_minimum_ms, threshold_ms, state, yields, retransmitted, bytes_sent; and receive_rate_… \
   for what is received). `connection` is the same number in each line. An older file is replaced.
 
+Failures:
+  Where the kernel, the cgroups or the caller's privileges do not permit low priority, the command \
+  runs without it, and one line on stderr says why; `netnice check` says it before. --require makes \
+  that an error. What is asked for by an option and cannot be had, such as --no-quic without root, \
+  is an error in any case.
+
 Exit code:
-  That of the command; 127 if there is no such command, 126 if it can not be run.";
+  That of the command; 1 if --require or an option forbids to run it; 127 if there is no such command, 126 if it can not be run.";
 
 /// Run a command with low priority for its network transfers.
 #[derive(Debug, Args)]
@@ -94,6 +100,9 @@ pub struct Arguments {
     /// Report as with --verbose, as one line of JSON on stderr
     #[arg(long)]
     json: bool,
+    /// Do not run the command where it cannot have low priority; without this it runs, and one line says why it has none
+    #[arg(long)]
+    require: bool,
     /// Write the transfer's figures to a file as they change, for `netnice plot FILE`
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -137,20 +146,35 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.verbose || arguments.json || arguments.log.is_some() {
         return run_and_tell(arguments, &program, rest, &settings);
     }
-    let entered = enter_and_warn(&settings)?;
+    let entered = enter_and_warn(arguments, &settings)?;
     let error = become_command(&program, &arguments.command)?;
     drop(entered);
     Ok(cannot_run(name, &error.into()))
 }
 
-/// Sets low priority for this process, and reports which part is unavailable.
-fn enter_and_warn(settings: &Settings) -> Result<Entered> {
-    let entered = enter(settings)?;
-    if let Some(reason) = entered.receive_refused() {
-        low_priority::say_not_received(reason);
+/// Sets low priority for this process, and reports what is unavailable. A backup that does not start is worse than one
+/// without low priority: where kernel, cgroups or privileges fail, the command runs all the same, unless --require forbids
+/// it. What the caller has asked for in so many words and cannot have is an error.
+fn enter_and_warn(arguments: &Arguments, settings: &Settings) -> Result<Governed> {
+    let entered = match enter(settings) {
+        Err(error) if error.is_of_request() || arguments.require => return Err(error.into()),
+        other => other,
+    };
+    match &entered {
+        Ok(entered) => {
+            if let Some(reason) = entered.receive_refused() {
+                low_priority::say_not_received(reason);
+            }
+        }
+        // The report as JSON has the reason.
+        Err(_) if arguments.json => {}
+        Err(error) => say!("netnice: the command runs without low priority: {error}"),
     }
-    Ok(entered)
+    Ok(entered.map_err(|error| error.to_string()))
 }
+
+/// Low priority, or why there is none.
+type Governed = std::result::Result<Entered, String>;
 
 fn log_interval(text: &str) -> Result<Duration, String> {
     text::seconds(text, 0.05..=60.0)
@@ -185,13 +209,16 @@ fn run_and_tell(
     settings: &Settings,
 ) -> Result<ExitCode> {
     let signals = HeldSignals::hold()?;
-    let log = arguments.log.as_deref().map(|path| {
+    let mut log = arguments.log.as_deref().and_then(|path| {
         let control = settings.control.name();
         let header = Header::new(control, &arguments.command, arguments.log_interval);
-        Writer::create(path, &header)
+        let created = Writer::create(path, &header);
+        // The command is worth more than its log.
+        created
+            .inspect_err(|error| say!("netnice: {error:#}: there will be no log"))
+            .ok()
     });
-    let mut log = log.transpose()?;
-    let entered = enter_and_warn(settings)?;
+    let entered = enter_and_warn(arguments, settings)?;
     let name = &arguments.command[0];
     let mut command = Command::new(program);
     std::os::unix::process::CommandExt::arg0(command.args(rest), name);
@@ -199,7 +226,7 @@ fn run_and_tell(
         Ok(child) => child,
         Err(error) => return Ok(cannot_run(name, &error)),
     };
-    let summarized = arguments.verbose || arguments.json;
+    let summarized = (arguments.verbose || arguments.json) && entered.is_ok();
     let mut departures = summarized.then(Departures::new);
     let mut log_due = log.is_some().then(Instant::now);
     let ended = foreground::wait_and(&child, &signals, || {
@@ -207,22 +234,33 @@ fn run_and_tell(
             .as_mut()
             .filter(|_| log_due.is_some_and(|due| due <= Instant::now()));
         if let Some(log) = log {
-            let read = entered.connections().map_err(anyhow::Error::from);
+            let read = match &entered {
+                Ok(entered) => entered.connections().map_err(anyhow::Error::from),
+                Err(_) => Ok(Vec::new()),
+            };
             log_due = match read.and_then(|open| log.enter(&open)) {
                 Ok(()) => Some(Instant::now() + arguments.log_interval),
-                // The command is worth more than its log.
                 Err(error) => {
                     say!("netnice: {error:#}: the log ends here");
                     None
                 }
             };
         }
-        let look_due = departures.as_mut().map(|seen| seen.look(&entered));
+        let look_due = match (&mut departures, &entered) {
+            (Some(seen), Ok(entered)) => Some(seen.look(entered)),
+            _ => None,
+        };
         let due = [log_due, look_due].into_iter().flatten().min()?;
         Some(due.saturating_duration_since(Instant::now()))
     })?;
-    if let Some(seen) = departures {
-        print_summary(arguments, &entered, settings.control, &seen.outside);
+    match (&entered, departures) {
+        (Ok(entered), Some(seen)) => {
+            print_summary(arguments, entered, settings.control, &seen.outside);
+        }
+        (Err(reason), _) if arguments.json => {
+            print_json(&Summary::ungoverned(reason, settings.control));
+        }
+        _ => {}
     }
     match ended {
         Ended::Exited(code) => Ok(ExitCode::from(code)),
@@ -353,6 +391,8 @@ struct Summary<'a> {
     handed_in_left: usize,
     /// Cgroups without low priority to which processes of the command were seen to have moved.
     left_for_cgroups: BTreeSet<&'a str>,
+    /// Why the command ran without low priority, if it did.
+    ungoverned_because: Option<&'a str>,
 }
 
 impl<'a> Summary<'a> {
@@ -385,6 +425,20 @@ impl<'a> Summary<'a> {
             handed_in_governed: ungoverned.handed_in.governed,
             handed_in_left: ungoverned.handed_in.left,
             left_for_cgroups: ungoverned.cgroups(),
+            ungoverned_because: None,
+        }
+    }
+
+    /// Of a command that ran without low priority.
+    fn ungoverned(reason: &'a str, control: Control) -> Self {
+        static NOBODY: BTreeSet<Outside> = BTreeSet::new();
+        let nothing = Ungoverned {
+            handed_in: HandedIn::default(),
+            outside: &NOBODY,
+        };
+        Self {
+            ungoverned_because: Some(reason),
+            ..Self::new(None, None, "nothing", false, control, &nothing)
         }
     }
 }
@@ -431,6 +485,13 @@ impl<'a> Ungoverned<'a> {
     }
 }
 
+fn print_json(summary: &Summary<'_>) {
+    match serde_json::to_string(summary) {
+        Ok(line) => say!("{line}"),
+        Err(error) => say!("netnice: {error}"),
+    }
+}
+
 fn print_summary(
     arguments: &Arguments,
     entered: &Entered,
@@ -445,18 +506,9 @@ fn print_summary(
     let missing = listed.err().map(|error| error.to_string());
     let means = entered.means();
     if arguments.json {
-        match serde_json::to_string(&Summary::new(
-            sums,
-            missing,
-            means,
-            entered.receives(),
-            control,
-            &ungoverned,
-        )) {
-            Ok(line) => say!("{line}"),
-            Err(error) => say!("netnice: {error}"),
-        }
-        return;
+        let receives = entered.receives();
+        let summary = Summary::new(sums, missing, means, receives, control, &ungoverned);
+        return print_json(&summary);
     }
     let mut words = in_words(sums, missing.is_some(), means, control);
     if let Some(sums) = sums {

@@ -29,17 +29,22 @@ static __always_inline struct flow *own_flow(struct bpf_sock *sk, u64 group)
 	return flow;
 }
 
-/* The kernel preserves the two ECN bits. */
+/* The kernel preserves the two ECN bits, but derives the socket's priority from the rest: a priority of the program's own
+ * is set again. */
 static __always_inline void set_dscp(struct bpf_sock_ops *ops, u8 dscp)
 {
 	int field = dscp << 2;
+	int priority = 0;
 
 	if (dscp == DSCP_UNCHANGED)
 		return;
+	bpf_getsockopt(ops, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));
 	if (ops->family == AF_INET)
 		bpf_setsockopt(ops, SOL_IP, IP_TOS, &field, sizeof(field));
 	else
 		bpf_setsockopt(ops, SOL_IPV6, IPV6_TCLASS, &field, sizeof(field));
+	if (priority)
+		bpf_setsockopt(ops, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));
 }
 
 static __always_inline void set_control(struct bpf_sock_ops *ops, struct flow *flow,

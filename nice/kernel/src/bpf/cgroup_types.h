@@ -113,7 +113,8 @@ struct bpf_sock_addr {
 };
 
 enum { IPPROTO_TCP = 6, IPPROTO_UDP = 17, IPPROTO_MPTCP = 262 };
-enum { SOL_IP = 0, SOL_TCP = 6, SOL_IPV6 = 41 };
+enum { SOL_IP = 0, SOL_SOCKET = 1, SOL_TCP = 6, SOL_IPV6 = 41 };
+enum { SO_PRIORITY = 12 };
 enum { IP_TOS = 1, TCP_WINDOW_CLAMP = 10, TCP_CONGESTION = 13, IPV6_TCLASS = 67 };
 
 #endif

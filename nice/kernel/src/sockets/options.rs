@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
-use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, TcpCongestion};
+use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, Priority, TcpCongestion};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, setsockopt};
 
 /// Returns true for a TCP socket, or a Multipath TCP one, which passes its options on to TCP.
@@ -84,14 +85,26 @@ pub(crate) fn raise_window_clamp(socket: &impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Sets the DSCP of all future packets; the kernel preserves the ECN bits.
+/// Sets the DSCP of all future packets; the kernel preserves the ECN bits. It would derive the socket's priority from the
+/// DSCP: a priority of the program's own stays.
 pub(crate) fn set_dscp(socket: &impl AsFd, dscp: u8) -> io::Result<()> {
     let field = i32::from(dscp) << 2;
+    let priority = getsockopt(socket, Priority)?;
     if integer(socket, libc::SO_DOMAIN)? == libc::AF_INET6 {
         setsockopt(socket, Ipv6TClass, &field)?;
     }
     // An IPv6 socket may be connected to an IPv4 address.
-    Ok(setsockopt(socket, Ipv4Tos, &field)?)
+    setsockopt(socket, Ipv4Tos, &field)?;
+    match priority {
+        0 => Ok(()),
+        // Above 6 it takes CAP_NET_ADMIN, which the caller may lack: then it stays as the kernel has set it.
+        own => Ok(
+            setsockopt(socket, Priority, &own).or_else(|errno| match errno {
+                Errno::EPERM => Ok(()),
+                other => Err(other),
+            })?,
+        ),
+    }
 }
 
 /// Returns the DSCP of its packets.

@@ -8,7 +8,7 @@ mod lp03;
 mod search;
 mod tb;
 
-use crate::experiment::Experiment;
+use crate::definition::Experiment;
 
 /// In the order of reports: an experiment is one file, its `mod` in that of its paper, and one line here.
 const EXPERIMENTS: &[fn() -> Experiment] = &[

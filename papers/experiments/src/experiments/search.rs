@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The search over the parameters that a paper leaves open.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::Table;
 
 use crate::measured::{MeasuredPoint, MeasuredStudy};
-use crate::outcome::{number, written};
-use crate::table::Table;
+use crate::outcome::number;
+use netnice_study::written;
 
 /// A row for each point of a study with the flow's share of the link, and in words which point comes nearest to the
 /// reported value.

@@ -5,7 +5,7 @@ use netnice_papers::{
     Axis, Choice, Claim, Curve, CurveKind, Effort, Figure, FigureKind, Judgement, Outcome,
     Outcomes, Paper, ReportedValue, Rule, Scale, StudyRecord, Table,
 };
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 
 /// Ends a script, a comment, an attribute; begins a tag and an entity.
 pub const HOSTILE: &str = r#"</script><script>document.title='taken'</script>--><img src=x onerror="document.title='taken'">'"&amp;"#;

@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{
+use netnice_results::{
     CallBeyondTheModel, PhaseEffect, RunResults, are_without_chance, calls_beyond_the_model,
     phase_effects,
 };
+use netnice_scenario::ScenarioFile;
 
 use netnice_terminal::text::{self, say};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures in text form.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 
 /// Function that formats a figure.
 pub type Words = fn(&Estimate) -> String;

@@ -13,11 +13,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use netnice_scenario::model::Scenario;
-use netnice_scenario::network::Problem;
-use netnice_scenario::results::{
+use netnice_results::{
     Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat, Summary,
 };
+use netnice_scenario::model::Scenario;
+use netnice_scenario::network::Problem;
 use netnice_scenario::{ControlFiles, ScenarioFile, warnings};
 use nix::sys::signal::Signal;
 use serde::Serialize;

@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
+use netnice_results::{ALL_SIZES, Figure, PointSummary, RunResults, Subject, Summary};
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::DerivedFigure;
-use netnice_scenario::results::{ALL_SIZES, Figure, PointSummary, RunResults, Subject, Summary};
 
 use super::figures::{Words, fraction, percent, plain, rate, ratio, seconds, time};
 use netnice_terminal::{style, text};

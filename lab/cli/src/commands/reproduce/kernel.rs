@@ -6,7 +6,7 @@ use netnice_papers::{Finished, LabReproduction, Store};
 use nix::sys::signal::Signal;
 
 use super::super::lab;
-use super::progress::Progress;
+use super::super::progress::Progress;
 use netnice_terminal::text::say;
 
 /// The outcome of the runs.
@@ -40,8 +40,9 @@ pub fn run(
     }
     let lab = lab::open(reproduction.scenarios())?;
     let mut progress = Progress::new(quiet)?;
-    let make = |scenario: &_, seed, go_on: &dyn Fn() -> bool| Ok(lab.run(scenario, seed, go_on)?);
-    let finished = reproduction.run(&make, Some(store), jobs, |tick| progress.tick(tick));
+    let finished = reproduction.run(&lab::maker(&lab), Some(store), jobs, |tick| {
+        progress.tick(tick)
+    });
     let interrupted = progress.finish();
     lab.close()?;
     Ok(Done {

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use netnice_congestion::receiver::{Advertised, Segment as Leaving};
+use netnice_congestion::netnice_receiver::{Advertised, Segment as Leaving};
 use netnice_congestion::receivers::{Member, Opening, ReceiverPolicy, Shared, Wanted};
 use netnice_parameters::policy::Report;
 use netnice_queue::Time;

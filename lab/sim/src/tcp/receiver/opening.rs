@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segments by which a receiver asks: its part of the handshake, and requests.
 
-use netnice_congestion::control::MarkFeedback;
+use netnice_congestion::congestion_control::MarkFeedback;
 use netnice_queue::Time;
 
 use super::{Kind, Pending, Receiver, State};

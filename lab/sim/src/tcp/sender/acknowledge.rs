@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a sender handles ACKs: delivery, round-trip times, losses, congestion.
 
-use netnice_congestion::control::{Ack, CaState, Congestion};
+use netnice_congestion::congestion_control::{Ack, CaState, Congestion};
 use netnice_queue::Time;
 
 use super::rack::LossTimer;

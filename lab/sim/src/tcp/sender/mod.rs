@@ -17,7 +17,7 @@ mod transmit;
 use std::sync::Arc;
 use std::time::Duration;
 
-use netnice_congestion::control::{Congestion, CongestionControl, Window};
+use netnice_congestion::congestion_control::{Congestion, CongestionControl, Window};
 use netnice_queue::Time;
 
 use super::receiver::FIRST_COUNT;

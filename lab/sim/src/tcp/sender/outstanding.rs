@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use super::rack::{Found, Rack};
 use super::sent::{LOST, RETRANSMITTED, SACKED, Sent};
 use crate::prefetch::prefetch;
-use crate::rings;
 use crate::tcp::ranges::Ranges;
 
 /// Number of SACKed packets above a packet that indicates its loss (DupThresh of RFC 6675).
@@ -88,7 +87,7 @@ impl Outstanding {
     }
 
     pub fn push(&mut self, sent: Sent) {
-        rings::push_back(&mut self.packets, sent);
+        self.packets.push_back(sent);
         self.next = self.end();
     }
 

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use crate::prefetch::{prefetch, prefetch_lines, prefetch_object};
-use netnice_congestion::control::Window;
+use netnice_congestion::congestion_control::Window;
 
 use super::{Sender, SenderConfig};
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use netnice_congestion::control::Window;
+use netnice_congestion::congestion_control::Window;
 
 use super::sent::{EVER_RETRANSMITTED, Sent};
 use crate::tcp::Segment;

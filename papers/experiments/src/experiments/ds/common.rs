@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The six scenarios of Tables 3 and 6, and the parameters that the paper leaves open in them.
 
-use crate::effort::Scale;
-use crate::experiment::Choice;
+use netnice_study::Scale;
+
+use crate::definition::Choice;
 use crate::measured::MeasuredPoint;
 use crate::study::{Study, scenario};
 

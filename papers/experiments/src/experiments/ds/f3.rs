@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 3: window and threshold of TCP0 over the four phases, standard and modified.
 
-use netnice_scenario::results::{RunResults, Series};
+use netnice_results::{RunResults, Series};
+use netnice_study::Scale;
 
 use super::common::{Setup, choices};
 use super::phases::PHASES;
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint};
@@ -142,7 +142,7 @@ fn threshold(run: &RunResults, part: f64) -> Option<f64> {
     Some(quantile(samples(run, "ssthresh", 5.0, 100.0)?, part))
 }
 
-fn spread(point: &MeasuredPoint<'_>) -> Option<netnice_scenario::results::Estimate> {
+fn spread(point: &MeasuredPoint<'_>) -> Option<netnice_results::Estimate> {
     point.estimate(|run| Some(threshold(run, 0.95)? / threshold(run, 0.05)?))
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by Tables 3 and 6: values by flow and phase, and how they are judged.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::Table;
 
 use super::common::{Setup, deviation_row};
 use crate::claim::{Claim, Rule};
@@ -9,7 +10,6 @@ use crate::experiments::search::search;
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint};
 use crate::study::Study;
-use crate::table::Table;
 
 /// Phases of 25 s (DS 4.1).
 pub(super) const PHASES: [&str; 4] = ["start-up", "congested", "recovery", "over-provisioned"];

@@ -3,7 +3,7 @@
 
 use super::common::{Setup, choices};
 use super::phases::{Row, claims, evaluate, studies};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 
 const ROWS: [Row; 4] = [
     Row {

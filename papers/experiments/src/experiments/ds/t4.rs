@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Table 4: the constant c, on the testbed.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::Scale;
 
 use super::common::deviation_row;
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::experiments::search::search;
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, throughput};
-use crate::outcome::written;
 use crate::study::{Study, scenario};
-use crate::table::Table;
+use netnice_study::Table;
+use netnice_study::written;
 
 const FILE: (&str, &str) = scenario!("ds_testbed.toml");
 const QUICK: Scale = Scale::new(8, 130);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by the experiments with on/off sources.
 
-use netnice_scenario::results::{FlowResult, RunResults, Series};
+use netnice_results::{FlowResult, RunResults, Series};
+use netnice_study::Scale;
 
-use crate::effort::Scale;
-use crate::experiment::Choice;
+use crate::definition::Choice;
 use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("ff_sources.toml");

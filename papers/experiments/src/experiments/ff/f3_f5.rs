@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures 3 to 5: the windows of Reno, TCP-LP and Vegas over time.
 
-use netnice_scenario::results::RunResults;
+use netnice_results::RunResults;
 
 use super::common::{SOURCES, choices, series, sources};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::Measured;

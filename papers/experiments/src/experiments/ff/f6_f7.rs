@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures 6 and 7: throughput over time, TCP-LP beside Reno and beside Vegas.
 
-use netnice_scenario::results::RunResults;
+use netnice_results::RunResults;
 
 use super::common::{SOURCES, choices, series, sources};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::Measured;

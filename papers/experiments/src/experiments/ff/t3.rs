@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Table III: packets sent and received, delivery ratio and throughput.
 
-use netnice_scenario::results::{Estimate, FlowResult};
+use netnice_results::{Estimate, FlowResult};
+use netnice_study::Scale;
 
 use super::common::{SOURCES, choices, flow, sources};
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::experiments::search::search;
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint};

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Table IV: 1080 greedy connections.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::Scale;
 
 use super::common::choices;
 use crate::claim::Claim;
-use crate::effort::Scale;
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint};
-use crate::outcome::{number, written};
+use crate::outcome::number;
 use crate::study::{Study, scenario};
-use crate::table::Table;
+use netnice_study::Table;
+use netnice_study::written;
 
 const FILE: (&str, &str) = scenario!("ff_greedy.toml");
 const QUICK: Scale = Scale::new(3, 100);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by the experiments on a path of 450 Mb/s.
 
-use netnice_scenario::results::{Estimate, RunResults};
+use netnice_results::{Estimate, RunResults};
+use netnice_study::Scale;
 
-use crate::effort::Scale;
-use crate::experiment::Choice;
+use crate::definition::Choice;
 use crate::measured::{MeasuredPoint, throughput};
-use crate::outcome::written;
 use crate::study::{Study, scenario};
+use netnice_study::written;
 
 const FILE: (&str, &str) = scenario!("hs_path.toml");
 pub(super) const QUICK: Scale = Scale::new(3, 150);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HSTCP-LP beside another high-speed stack, by length of the queue.
 
+use netnice_study::Table;
+
 use super::common::{choices, mbps, path};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::Study;
-use crate::table::Table;
 
 const PLACE: &str = "slide: Low-Priority Background Data Transfer";
 const SHORT: &str = "20ms";

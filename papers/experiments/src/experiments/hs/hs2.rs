@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HSTCP-LP's share of a path, beside that of other high-speed stacks.
 
+use netnice_study::Table;
+
 use super::common::{Cross, bulk, choices, mbps, own_bursts, part_of};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::Study;
-use crate::table::Table;
 
 const PLACE: &str = "slide: Utilizing Excess Bandwidth";
 const REPORTED: &str = "80 to 127 %, and 127 % where the sender's own transmission queue is large";

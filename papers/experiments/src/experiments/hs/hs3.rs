@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP-LP's own increase at high speed: the reason for HSTCP-LP.
 
+use netnice_study::Table;
+
 use super::common::{Cross, bulk, choices, mbps, own_bursts, part_of};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
-use crate::table::Table;
 
 const PLACE: &str = "slide: HSTCP-LP, a congestion control protocol";
 

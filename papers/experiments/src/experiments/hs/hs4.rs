@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Round-trip times in place of one-way delays, against reverse traffic.
 
+use netnice_study::Scale;
+
 use super::common::{Cross, bulk, choices, mbps, mbps_of, part_of};
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::Study;
-use crate::table::Table;
+use netnice_study::Table;
 
 const PLACE: &str = "slide: Reverse Cross-Traffic";
 const FAST: Scale = Scale::new(1, 90);

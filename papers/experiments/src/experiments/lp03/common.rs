@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by LP03's experiments: the kinds of transfer that are compared, and the parameters that the paper leaves open.
 
-use crate::experiment::Choice;
+use crate::definition::Choice;
 use crate::figure::CurveKind;
 use crate::study::Study;
 

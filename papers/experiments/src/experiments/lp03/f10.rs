@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 10: the windows of TCP and TCP-LP over time, against ten flows in the reverse direction.
 
-use netnice_scenario::results::{RunResults, Series};
+use netnice_results::{RunResults, Series};
+use netnice_study::Scale;
 
 use super::common::{Kind, tcp_choices};
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, series};

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 11: the part of the excess beside a square wave that one flow uses, against the wave's period.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::Scale;
 
 use super::common::{Kind, TODAY, tcp_choices};
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::{Findings, exact};
 use crate::measured::{Measured, MeasuredPoint, MeasuredStudy, throughput};
-use crate::outcome::written;
 use crate::study::{Study, scenario};
-use crate::table::Table;
+use netnice_study::Table;
+use netnice_study::written;
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
 const QUICK: Scale = Scale::new(5, 300);

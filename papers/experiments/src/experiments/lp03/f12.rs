@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 12: the part of the excess beside a square wave of 6.4 s that several flows use.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::Scale;
 
 use super::common::Kind;
 use super::f11::{choices, of_excess};
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::figure::{Axis, Curve, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, throughput};
-use crate::outcome::written;
 use crate::study::{Study, scenario};
+use netnice_study::written;
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
 const QUICK: Scale = Scale::new(5, 300);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 13: fairness among ten flows of one kind beside a square wave, against its period.
 
-use netnice_scenario::results::{Estimate, RunResults, jain_index};
+use netnice_results::{Estimate, RunResults, jain_index};
+use netnice_study::Scale;
 
 use super::common::Kind;
 use super::f11::{PERIODS, choices, seconds};
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::figure::{Axis, Curve, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint};

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 14: the time that FTP over TCP-LP adds to the response times of web objects.
 
+use netnice_study::Scale;
+
 use super::common::{Kind, TODAY};
 use super::web::{self, WebSetting};
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::experiments::search::{self, Joint};
 use crate::findings::Findings;
 use crate::measured::Measured;
-use crate::outcome::written;
 use crate::study::{Study, scenario};
-use crate::table::Table;
+use netnice_study::Table;
+use netnice_study::written;
 
 /// One bottleneck.
 pub(super) const SETTING: WebSetting = WebSetting {

@@ -4,7 +4,7 @@
 use super::f14::{SETTING, searched, searches};
 use super::web;
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
 

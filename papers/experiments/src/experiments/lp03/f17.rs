@@ -3,7 +3,7 @@
 
 use super::web::{self, WebSetting};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::scenario;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 18: the same in parts of the response times beside FTP over TCP.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
 
 use super::f14;
 use super::f17::{SETTING, choices};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 20: web traffic over three congested hops, and an FTP over TCP-LP over each.
 
+use netnice_study::Scale;
+
 use super::common::Kind;
 use super::f17::choices;
 use super::web::WebSetting;
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::{Study, scenario};

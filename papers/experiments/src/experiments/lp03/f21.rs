@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 21: the same in parts of the response times beside FTP over TCP.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::Table;
 
 use super::f17::choices;
 use super::f20::{SETTING, searches};
 use super::web;
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::experiments::search::{self, Joint};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, objects};
-use crate::outcome::written;
-use crate::table::Table;
+use netnice_study::written;
 
 pub(crate) fn experiment() -> Experiment {
     let place = "V-E.3, Figure 21";

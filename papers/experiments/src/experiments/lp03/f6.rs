@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 6: the largest ratio of round-trip times at which TCP-LP yields in time, by the fluid model and the simulator.
 
-use netnice_scenario::results::RunResults;
+use netnice_results::RunResults;
+use netnice_study::Scale;
 
 use super::common::tcp_choices;
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::{Findings, exact};
 use crate::fluid;
@@ -176,7 +176,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netnice_scenario::results::Series;
+    use netnice_results::Series;
 
     #[test]
     fn delays_of_the_access_link_make_ratios() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 7: TCP-LP beside streams of ACKs, by its threshold.
 
-use netnice_scenario::results::RunResults;
+use netnice_results::RunResults;
 
 use super::threshold::{Cross, DELTA, LINK, choices, figures};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, share_of_link};
 

@@ -3,7 +3,7 @@
 
 use super::threshold::{Cross, LINK, choices, figures};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::{Measured, share_of_link};
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Table I, second row: the same against ten FTP flows in the reverse direction.
 
+use netnice_study::Scale;
+
 use super::common::{FAST, Kind, TODAY, tcp_choices};
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::experiments::search::{self, Target};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredStudy, share_of_link};
 use crate::study::{Study, scenario};
-use crate::table::Table;
+use netnice_study::Table;
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 const QUICK: Scale = Scale::new(8, 400);

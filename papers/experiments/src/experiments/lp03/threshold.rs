@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by Figures 7 and 8: one TCP-LP flow with its threshold, beside ACKs or data of others.
 
+use netnice_study::Scale;
+
 use super::common::{Kind, tcp_choices};
-use crate::effort::Scale;
-use crate::experiment::Choice;
+use crate::definition::Choice;
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::measured::{Measured, MeasuredPoint};
 use crate::study::{Study, scenario};
@@ -106,7 +107,7 @@ impl Cross {
     fn curve(
         self,
         measured: &Measured<'_>,
-        of: impl Fn(&MeasuredPoint<'_>) -> Option<netnice_scenario::results::Estimate>,
+        of: impl Fn(&MeasuredPoint<'_>) -> Option<netnice_results::Estimate>,
     ) -> Curve {
         let mut curve = Curve::new(self.title(), CurveKind::Ours);
         for point in &measured

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by the figures of web traffic: the runs without FTP, beside FTP over each kind of transport, and the curves.
 
-use netnice_scenario::results::{Estimate, RunResults};
+use netnice_results::{Estimate, RunResults};
+use netnice_study::Scale;
 
 use super::common::Kind;
-use crate::effort::Scale;
-use crate::experiment::Choice;
+use crate::definition::Choice;
 use crate::experiments::search::Target;
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Large aggregation: as many TCP-LP flows as TCP flows.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::Table;
 
 use super::common::{FLOWS, choices, mbps, testbed};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::Study;
-use crate::table::Table;
 
 const PLACE: &str = "TCP-Transparency";
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by the testbed's experiments.
 
-use netnice_scenario::results::RunResults;
+use netnice_results::RunResults;
+use netnice_study::Scale;
 
-use crate::effort::Scale;
-use crate::experiment::Choice;
+use crate::definition::Choice;
 use crate::measured::throughput;
 use crate::study::{Study, scenario};
 

@@ -3,7 +3,7 @@
 
 use super::common::{choices, mbps, testbed};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::Measured;

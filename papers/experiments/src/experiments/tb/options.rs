@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Window scaling and time stamps on real paths, which cannot be surveyed from here; and what one-way delays are for.
 
+use netnice_study::Table;
+
 use super::common::{choices, mbps, testbed};
 use crate::claim::{Claim, Rule};
-use crate::experiment::{Experiment, Paper};
+use crate::definition::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::Study;
-use crate::table::Table;
 
 const PLACE: &str = "Modules Description";
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The wide area by day and by night, which cannot be had again: a simulated link with much and with little load.
 
-use netnice_scenario::results::Estimate;
+use netnice_results::Estimate;
+use netnice_study::Scale;
 
 use crate::claim::{Claim, Rule};
-use crate::effort::Scale;
-use crate::experiment::{Choice, Experiment, Paper};
+use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::{Measured, throughput};
 use crate::study::{Study, scenario};
-use crate::table::Table;
+use netnice_study::Table;
 
 const FILE: (&str, &str) = scenario!("tb_wide_area.toml");
 const QUICK: Scale = Scale::new(5, 200);
