@@ -27,12 +27,12 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/ansible tests/vm/chaos tests/vm/machine.py \
 	tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
-SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
+SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
 	tools/prerequisites tools/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside validation/linux/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-debian13 test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
 	fuzz chaos peers lint audit format docs book compare-ns install
 
 help: ## Show this list
@@ -93,19 +93,23 @@ test-cluster: wheel ## Kill workers, schedulers and heads of Dask and Ray below 
 
 test-systemd: deb ## Install, reboot, upgrade and remove under systemd in a Debian 12: minutes, needs root; OTHER=another version
 	@tools/prerequisites build demo systemd
-	$(SUDO) tests/vm/systemd --netnice target/packages/root/usr/bin/netnice \
+	$(SUDO) tests/vm/systemd --netnice target/packages/root/netnice/usr/bin/netnice \
 		--deb $$(ls -t target/packages/netnice_*.deb | head -n 1) $(if $(OTHER),--other $(OTHER)) $(ARGS)
 
 test-ansible: deb ## Run the play for Ansible on a Debian 12 with systemd: minutes, needs root
 	@tools/prerequisites build systemd ansible
 	$(SUDO) tests/vm/ansible --deb $$(ls -t target/packages/netnice_*.deb | head -n 1) $(ARGS)
 
-test-packages: ## Install the packages in clean roots of Debian 12 and Ubuntu 24.04, run the demo, remove them: minutes, needs root
+test-packages: ## Install the packages in clean roots of Debian 12 and 13 and Ubuntu 24.04, run the demo, remove them: minutes, needs root
 	@tools/prerequisites build package packages
 	packaging/build deb rpm tarball
 	$(SUDO) tests/packages/clean-roots $(ARGS)
 
-deb rpm tarball: ## Build a package in target/packages: one static program, man pages, completions, a unit of systemd
+test-debian13: ## Compile the last commit and its tests in a clean root of Debian 13, with its Rust: half an hour, needs root
+	@tools/prerequisites build packages
+	$(SUDO) tests/packages/clean-roots --build $(ARGS)
+
+deb rpm tarball: ## Build netnice and netnice-lab as packages in target/packages: static programs, man pages, completions, units
 	@tools/prerequisites build package
 	packaging/build $@
 
@@ -121,7 +125,7 @@ fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ
 
 chaos: ## Kill netnice at random moments and see what is left: minutes, needs root; CHAOS_ROUNDS=100, OTHER=another version
 	@tools/prerequisites build demo
-	$(CARGO) build --release --locked --package netnice
+	$(CARGO) build --release --locked --package netnice --package netnice-lab
 	$(SUDO) env CHAOS_ROUNDS=$(CHAOS_ROUNDS) tests/chaos/chaos --netnice target/release/netnice \
 		$(if $(OTHER),--other $(OTHER)) $(ARGS)
 

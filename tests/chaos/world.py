@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-NAMES = ("netnice", "nn-guard", "nn-supervisor")
+NAMES = ("netnice", "netnice-lab", "nn-guard", "nn-supervisor")
 MOUNTS = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
 CGROUPS = next((Path(mount[1]) for mount in MOUNTS if mount[2] == "cgroup2"), Path("/nowhere"))
 WORK = Path("/tmp/chaos")
@@ -182,7 +182,7 @@ class World:
         """Kills by `mode`; how many processes that were, and which."""
         roles = self.roles()
         wanted = {
-            "netnice": ["netnice"],
+            "netnice": ["netnice", "netnice-lab"],
             "guard": ["nn-guard", "nn-supervisor"],
             "both": list(NAMES),
             "all": [*NAMES, "command"],
