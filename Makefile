@@ -32,7 +32,7 @@ SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb
 	tools/prerequisites tools/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside validation/linux/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-debian13 test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
 	fuzz chaos peers lint audit format docs book compare-ns install
 
 help: ## Show this list
@@ -104,10 +104,6 @@ test-packages: ## Install the packages in clean roots of Debian 12 and 13 and Ub
 	@tools/prerequisites build package packages
 	packaging/build deb rpm tarball
 	$(SUDO) tests/packages/clean-roots $(ARGS)
-
-test-debian13: ## Compile the last commit and its tests in a clean root of Debian 13, with its Rust: half an hour, needs root
-	@tools/prerequisites build packages
-	$(SUDO) tests/packages/clean-roots --build $(ARGS)
 
 deb rpm tarball: ## Build netnice and netnice-lab as packages in target/packages: static programs, man pages, completions, units
 	@tools/prerequisites build package
