@@ -398,7 +398,8 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
  * Returns the time over which to send a window, before pacing's excess. When a queue on the way back drains, the round trip
  * falls faster than its smoothed value, and ACKs come faster than the link is: its rate is the limit then. Less a little
  * while that queue is there, so that none grows before the link: its packets would be lost, and compressed ACKs would raise
- * the rate.
+ * the rate. But a round trip always has room for two rate samples: paced to fewer packets, the flow could never see that
+ * the link has become faster.
  */
 POLICY_INLINE u32 netnice_window_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
@@ -408,6 +409,8 @@ POLICY_INLINE u32 netnice_window_us(const struct netnice *state, u32 cwnd, u32 s
 		return smoothed_rtt_us;
 	if (smoothed_rtt_us > state->minimum_rtt_us + state->minimum_rtt_us / 2)
 		packet_ns += packet_ns / NETNICE_UNDER_RATE_PARTS;
+	packet_ns =
+		policy_min(packet_ns, state->minimum_rtt_us / (2 * NETNICE_RATE_PACKETS) * 1000);
 	return policy_max(smoothed_rtt_us, (u32)((u64)cwnd * packet_ns / 1000));
 }
 

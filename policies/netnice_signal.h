@@ -156,7 +156,7 @@ POLICY_INLINE void netnice_learn_rate(struct netnice *state, const struct netnic
 {
 	u32 packet_ns;
 
-	if (ack->rate_delivered < 4 || !ack->rate_interval_us)
+	if (ack->rate_delivered < NETNICE_RATE_PACKETS || !ack->rate_interval_us)
 		return;
 	packet_ns = (u32)((u64)ack->rate_interval_us * 1000 / ack->rate_delivered);
 	if (!packet_ns || (state->packet_ns && packet_ns >= state->packet_ns))

@@ -42,6 +42,7 @@
 #define NETNICE_STEADY_GAP_S 20U      /* four longest pauses without an ACK: it may have moved */
 #define NETNICE_HEARD_MASK 127U       /* 7 bits of seconds */
 #define NETNICE_STEADY_PARTS 16U      /* steady: within a sixteenth of itself */
+#define NETNICE_RATE_PACKETS 4U       /* of a rate sample, at least */
 #define NETNICE_RATE_LEAK_SHIFT 13U   /* the highest rate decays within some thousand rounds */
 #define NETNICE_DRIFT_US 2000U        /* twice the resolution of a millisecond clock */
 #define NETNICE_LOW_SUPPORT 8U /* of a sample below the minimum; each other one takes 1 away */

@@ -148,22 +148,34 @@ POLICY_INLINE u32 netnice_probe_round_us(const struct netnice *state, u32 smooth
 	return policy_min(smoothed_rtt_us, state->minimum_rtt_us + state->latest_queue_us);
 }
 
+/*
+ * Returns the smoothed round trip, where it is seconds no longer than that of the latest probe: a queue of seconds that has
+ * gone would keep probes apart, of which each takes but an eighth of it away.
+ */
+POLICY_INLINE u32 netnice_recent_rtt_us(const struct netnice *state, u32 smoothed_rtt_us)
+{
+	u32 latest_us = state->minimum_rtt_us + state->latest_queue_us;
+
+	return policy_min(smoothed_rtt_us, policy_max(latest_us, NETNICE_PROBE_PAUSE_US));
+}
+
 /* Returns the time from one burst to the next. */
 POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt_us)
 {
-	u32 round_us = netnice_probe_round_us(state, smoothed_rtt_us);
+	u32 rtt_us = netnice_recent_rtt_us(state, smoothed_rtt_us);
+	u32 round_us = netnice_probe_round_us(state, rtt_us);
 	u32 pause_us = policy_min(state->probe_rounds * round_us, NETNICE_PROBE_PAUSE_US);
 
 	/* What was lost is repaired sooner: otherwise data would wait for many pauses. */
 	if (state->recovering)
-		pause_us = policy_min(pause_us, NETNICE_REPAIR_ROUNDS * smoothed_rtt_us);
+		pause_us = policy_min(pause_us, NETNICE_REPAIR_ROUNDS * rtt_us);
 	if (netnice_train_decides(state))
-		pause_us = policy_min(pause_us, NETNICE_VERDICT_ROUNDS * smoothed_rtt_us);
-	pause_us = policy_max(pause_us, smoothed_rtt_us);
+		pause_us = policy_min(pause_us, NETNICE_VERDICT_ROUNDS * rtt_us);
+	pause_us = policy_max(pause_us, rtt_us);
 	if (!netnice_pauses_long(state))
 		return pause_us;
 	if (!state->pausing)
-		return NETNICE_VERDICT_ROUNDS * smoothed_rtt_us;
+		return NETNICE_VERDICT_ROUNDS * rtt_us;
 	pause_us = (u32)((u64)pause_us * state->pause_scale / NETNICE_PAUSE_UNIT);
 	return policy_min(pause_us, NETNICE_LONGEST_PAUSE_US);
 }

@@ -603,6 +603,33 @@ fn a_link_that_becomes_slower_is_filled_again() {
 }
 
 #[test]
+fn a_link_that_becomes_faster_is_filled() {
+    let dip = |low| {
+        format!(
+            "changes = [{{ at = \"10s\", rate = \"{low}\" }}, {{ at = \"40s\", rate = \"10mbit\" }}]"
+        )
+    };
+    let first = "changes = [{ at = \"6s\", rate = \"10mbit\" }]".to_owned();
+    for (rate, rtt_ms, queue, changes, from_s) in [
+        ("10mbit", 40, "83p", dip("200kbit"), 48),
+        ("10mbit", 4, "83p", dip("200kbit"), 48),
+        // These queues take ten and twenty seconds to empty, so that the link is fast again while probes look for others.
+        ("10mbit", 200, "170p", dip("200kbit"), 48),
+        ("10mbit", 40, "83p", dip("50kbit"), 48),
+        ("120kbit", 40, "50p", first, 14),
+    ] {
+        let own = Bed::new(rate, rtt_ms, queue)
+            .link(&changes)
+            .tcp(LINUX)
+            .flow("own", "netnice", "")
+            .run(from_s, from_s + 6)
+            .flow("own")
+            .throughput_bps;
+        assert!(own > 9e6, "{own} bit/s: {rtt_ms} ms, {rate}, {changes}");
+    }
+}
+
+#[test]
 fn a_path_changed_beside_a_rival_is_filled_afterwards() {
     // The queue of the rival moves while the path changes. After it has left, the longer delay stands still.
     for (change, bits_per_second) in [("rate = \"3mbit\"", 3e6), ("delay = \"60ms\"", 1e7)] {

@@ -190,3 +190,13 @@ socket.create_connection((os.environ[\"NETNICE_FAR\"], 5001))'";
             && growth(&sent[0]) > 2.0 * growth(&sent[1])
     });
 }
+
+#[test]
+fn netnice_fills_a_link_that_was_slow_at_first() {
+    let path = ["--rate", "120kbit", "--delay", "20ms", "--queue", "50p"];
+    let faster = ["--down", "rate=100mbit", "--at", "4s", "rate=10mbit"];
+    let link = [&path[..], &faster].concat();
+    let measure = || together(&link, "", &[under("")], 12, 17);
+    // Five seconds of 10 Mb/s are 6 MB.
+    measure_until(measure, |sent| sent[0].received > 4.5e6);
+}

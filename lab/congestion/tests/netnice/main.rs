@@ -314,6 +314,20 @@ fn no_pause_that_round_trips_alone_make_is_longer_than_a_second() {
 }
 
 #[test]
+fn a_queue_of_seconds_that_has_gone_keeps_no_probes_apart() {
+    let mut connection = Connection::yielding();
+    let mut pause_after = |queue_us| {
+        connection.probe(2, Duration::from_secs(1), queue_us);
+        connection
+            .control
+            .pacing_interval(2, Duration::from_secs(5))
+    };
+    // The smoothed round trip is 5 s all the time; the smallest one is 40 ms.
+    assert_eq!(pause_after(3_000_000), Duration::from_millis(3_040));
+    assert_eq!(pause_after(0), Duration::from_secs(1));
+}
+
+#[test]
 fn a_pause_is_a_sixteenth_of_the_time_for_which_others_have_been_there() {
     let mut connection = Connection::yielding();
     for round in 0..3 {
@@ -544,4 +558,28 @@ fn a_window_beyond_the_path_is_paced_at_the_link_s_rate() {
     assert_eq!(pacing(96, 72) / 96, 1_218);
     // While the way back has its queue, ACKs are slower than that.
     assert_eq!(pacing(96, 480), 450_000);
+}
+
+#[test]
+fn pacing_leaves_room_to_see_a_faster_link() {
+    // A link of 200 kb/s takes 60 ms for a packet, and one round trip of 40 ms is less than that.
+    let slow_us = 60_000;
+    let mut connection = Connection::new(4);
+    for queue_us in [[0; 4], [200_000; 4], [200_000; 4]].concat() {
+        let mut ack = connection.ack(queue_us);
+        ack.rate_delivered = 4;
+        ack.rate_interval_us = 4 * slow_us;
+        connection.cwnd = connection.control.on_ack(&ack);
+        if connection.phase() != Phase::SlowStart {
+            break;
+        }
+    }
+    assert_eq!(connection.phase(), Phase::Inference);
+    let pacing = |cwnd| {
+        connection
+            .control
+            .pacing_interval(cwnd, Duration::from_micros(MINIMUM_RTT_US.into()))
+    };
+    // Two rate samples of four packets a round trip, at 16/15 of that.
+    assert_eq!(pacing(64), Duration::from_micros(8 * 37_500));
 }
