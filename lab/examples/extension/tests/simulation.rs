@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_congestion::congestion_control::CongestionControl;
-use netnice_parameters::ControlParameters;
 use netnice_congestion::registry;
 use netnice_extension_example::bursts::Bursts;
 use netnice_extension_example::drop_head::DropHead;
 use netnice_extension_example::gentle::Gentle;
+use netnice_parameters::ControlParameters;
 use netnice_queue::{Discipline, LinkConfig};
 use netnice_sim::tcp::{ReceiverConfig, SenderConfig};
 use netnice_sim::traffic::Traffic;
