@@ -116,7 +116,7 @@ mod tests {
                 "netnice run --inference-rtts -1 -- true",
                 "argument '-1' found; see `netnice",
             ),
-            ("netnice renice", "--pid"),
+            ("netnice renice", "<PID>"),
             ("netnice renice --pid init", "init"),
             ("netnice attach", "<CGROUP|UNIT|NAME>"),
         ] {

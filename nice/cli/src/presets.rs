@@ -17,7 +17,11 @@ pub struct Preset {
     pub limit: Option<&'static str>,
 }
 
-const PRESETS: [Preset; 9] = [
+/// What a distribution of Kubernetes in one service contains beside containerd.
+const WHOLE_KUBERNETES: &str = "it covers image pulls, and all else in that service: the API server and etcd on a server; \
+                                pods have cgroups besides";
+
+const PRESETS: [Preset; 13] = [
     Preset {
         name: "docker",
         services: &["docker.service", "containerd.service"],
@@ -29,6 +33,30 @@ const PRESETS: [Preset; 9] = [
         services: &["containerd.service"],
         patterns: &["snap.microk8s.daemon-containerd.service"],
         limit: Some("it covers image pulls; containers have cgroups besides"),
+    },
+    Preset {
+        name: "crio",
+        services: &["crio.service"],
+        patterns: &[],
+        limit: Some("it covers image pulls; containers have cgroups besides"),
+    },
+    Preset {
+        name: "k3s",
+        services: &["k3s.service", "k3s-agent.service"],
+        patterns: &[],
+        limit: Some(WHOLE_KUBERNETES),
+    },
+    Preset {
+        name: "rke2",
+        services: &["rke2-server.service", "rke2-agent.service"],
+        patterns: &[],
+        limit: Some(WHOLE_KUBERNETES),
+    },
+    Preset {
+        name: "k0s",
+        services: &["k0scontroller.service", "k0sworker.service"],
+        patterns: &[],
+        limit: Some(WHOLE_KUBERNETES),
     },
     Preset {
         name: "podman",
@@ -136,6 +164,8 @@ mod tests {
             ("steam", "app-com.valvesoftware.steam@1.service", true),
             ("steam", "steam", false),
             ("apt", "apt-daily-upgrade.service", true),
+            ("k3s", "k3s-agent.service", true),
+            ("containerd", "k3s.service", false),
         ] {
             let found = Preset::find(preset).unwrap().covers(cgroup);
             assert_eq!(found, covers, "{preset}: {cgroup}");

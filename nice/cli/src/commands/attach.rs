@@ -14,7 +14,7 @@ use super::renice::print_outcome;
 use crate::low_priority::{LowPriority, standing};
 use crate::parameter_options::HEADING;
 use crate::presets::Preset;
-use netnice_terminal::text;
+use netnice_terminal::text::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,8 +28,8 @@ Examples:
       sudo netnice attach /sys/fs/cgroup/backups
 
 Names:
-  docker, containerd, podman, ollama, snapd, packagekit, flatpak, steam and apt stand for the \
-  services and cgroups in which these programs transfer. All that exist are attached, and the output \
+  docker, containerd, crio, k3s, rke2, k0s, podman, ollama, snapd, packagekit, flatpak, steam and apt \
+  stand for the services and cgroups in which these programs transfer. All that exist are attached, and the output \
   says which, and what is not covered. A cgroup at the top that has such a name is given as /NAME.
 
 Duration:
@@ -52,6 +52,9 @@ pub struct Arguments {
     /// governed; they get EPERM. As root only
     #[arg(long, help_heading = HEADING)]
     no_quic: bool,
+    /// Also where CGROUP is the root, and so all of the machine
+    #[arg(long)]
+    yes: bool,
     /// Report the changes as one line of JSON
     #[arg(long)]
     json: bool,
@@ -82,6 +85,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         other => other?,
     };
+    if cgroup.path() == "/" && !arguments.yes {
+        need_root("attach")?;
+        say!(
+            "netnice: / is the root: all programs of this machine would get low priority, with {} now; choose another \
+             cgroup, or give --yes if that is meant",
+            text::count(
+                netnice_kernel::connections::list()?.len() as u64,
+                "open TCP connection"
+            )
+        );
+        return Ok(ExitCode::from(2));
+    }
     let outcome = attach::attach(&cgroup, &settings)?;
     let words = in_words(arguments, &settings, cgroup.path(), &outcome);
     print_outcome(&outcome, arguments.json, &words)?;

@@ -18,9 +18,9 @@ use netnice_terminal::text::{self, say};
 const EXAMPLES: &str = "\
 Examples:
   The transfer that is slowing everybody down:
-      sudo netnice renice --pid $(pgrep -o rsync)
+      sudo netnice renice $(pgrep -o rsync)
   Back to best effort:
-      sudo netnice renice --pid 1234 --off
+      sudo netnice renice 1234 --off
 
 Scope:
   The open TCP connections of the process and its children. As root, those that they open from now \
@@ -33,8 +33,11 @@ Scope:
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// The process
-    #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
-    pid: i32,
+    #[arg(value_name = "PID", required_unless_present = "option_pid", value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+    /// The process, as an option
+    #[arg(id = "option_pid", long = "pid", value_name = "PID", conflicts_with = "pid", value_parser = clap::value_parser!(i32).range(1..))]
+    option_pid: Option<i32>,
     /// Give best effort back: the control that the connections had before
     #[arg(long)]
     off: bool,
@@ -46,6 +49,13 @@ pub struct Arguments {
     json: bool,
     #[command(flatten)]
     low_priority: LowPriority,
+}
+
+impl Arguments {
+    /// The process, of which clap has seen to it that there is one.
+    fn pid(&self) -> i32 {
+        self.pid.or(self.option_pid).unwrap_or_default()
+    }
 }
 
 /// Changes the process and reports what changed.
@@ -61,8 +71,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::from(2));
     }
     let outcome = match arguments.off {
-        true => renice::unset(arguments.pid)?,
-        false => renice::set(arguments.pid, &settings)?,
+        true => renice::unset(arguments.pid())?,
+        false => renice::set(arguments.pid(), &settings)?,
     };
     let words = in_words(arguments, settings.control, &outcome);
     print_outcome(&outcome, arguments.json, &words)?;
@@ -74,7 +84,7 @@ fn refusal(arguments: &Arguments) -> Result<Option<String>> {
     if arguments.yes || arguments.off {
         return Ok(None);
     }
-    let pid = arguments.pid;
+    let pid = arguments.pid();
     let family = process::with_descendants(pid)?;
     let own = std::process::id() as i32;
     let session = getsid(None).ok().map(Pid::as_raw);
@@ -129,11 +139,11 @@ impl<'a> From<&'a Outcome> for JsonReport<'a> {
 }
 
 fn in_words(arguments: &Arguments, control: Control, outcome: &Outcome) -> String {
-    let name = process::name(arguments.pid).unwrap_or_else(|| "it".to_owned());
+    let name = process::name(arguments.pid()).unwrap_or_else(|| "it".to_owned());
     let mut words = format!(
         "{} of {} ({name}{}) {} {}",
         text::count(outcome.sockets as u64, "open TCP socket"),
-        arguments.pid,
+        arguments.pid(),
         match outcome.processes.saturating_sub(1) {
             0 => String::new(),
             children => format!(" and {children} below it"),

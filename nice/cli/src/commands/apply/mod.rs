@@ -32,7 +32,7 @@ const LONGEST: u64 = 4 << 20;
 const EXAMPLES: &str = "\
 Examples:
   sudo netnice apply
-  netnice apply --check --file netnice.toml
+  netnice apply --check netnice.toml
 
 File:
   # A table of units, users, cgroups and presets that have the same options;
@@ -56,7 +56,7 @@ Effects:
   `netnice attach` attached by hand. Services are attached each time they start, too, by a drop-in \
   of systemd as by `netnice attach --persist`, and the slice of a user each time the user logs in. \
   A slice that does not run is started. A cgroup that does not exist is attached by the next call. \
-  Without --file a missing file counts as an empty one. The unit netnice.service runs this command \
+  Without FILE a missing file counts as an empty one. The unit netnice.service runs this command \
   at boot and when it is reloaded.
 
 Exit code:
@@ -68,7 +68,10 @@ Exit code:
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// The file [default: /etc/netnice.toml]
-    #[arg(long, value_name = "FILE")]
+    #[arg(value_name = "FILE")]
+    path: Option<PathBuf>,
+    /// The file, as an option
+    #[arg(long, value_name = "FILE", conflicts_with = "path")]
     file: Option<PathBuf>,
     /// Check the file only; without root
     #[arg(long, conflicts_with = "dry_run")]
@@ -83,9 +86,10 @@ pub struct Arguments {
 
 /// Applies the file, and reports what changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let path = arguments.file.as_deref().unwrap_or(Path::new(FILE));
+    let given = arguments.path.as_deref().or(arguments.file.as_deref());
+    let path = given.unwrap_or(Path::new(FILE));
     let file = path.display().to_string();
-    let configuration = read(path, &file, arguments.file.is_some())?;
+    let configuration = read(path, &file, given.is_some())?;
     if arguments.check {
         return checked(arguments, &file, &configuration);
     }
