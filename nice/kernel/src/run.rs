@@ -59,19 +59,24 @@ struct InCgroup {
 /// # Errors
 /// Of the cgroup, for root; of the supervisor otherwise.
 pub fn enter(settings: &Settings) -> Result<Entered> {
-    // A supervisor sees neither received data nor UDP.
-    let may_be_supervised = settings.direction.sends() && !settings.no_quic;
     match nix::unistd::geteuid().is_root() {
         true => enter_as_root(settings).or_else(|error| {
             // Root may lack capabilities, as in a container or a hardened service, or others have programs on a cgroup above
             // that permit none below. The control may be registered all the same.
-            if !may_be_supervised || error.is_of_request() {
+            // Nobody but this call could have registered a control in a file.
+            let by_others = !settings.control.is_from_file();
+            if !may_be_supervised(settings) || !by_others || error.is_of_request() {
                 return Err(error);
             }
             enter_supervisor_without_pins(settings).map_err(|other| error.unless_of_request(other))
         }),
         false => enter_as_user(settings),
     }
+}
+
+/// Returns whether a supervisor can do what is asked for: it sees neither received data nor UDP.
+fn may_be_supervised(settings: &Settings) -> bool {
+    settings.direction.sends() && !settings.no_quic
 }
 
 fn enter_as_user(settings: &Settings) -> Result<Entered> {
@@ -94,8 +99,8 @@ fn enter_as_root(settings: &Settings) -> Result<Entered> {
     match placed {
         Ok(placed) => Ok(placed.with(settings, pins)),
         // No cgroup2, or no writable one: a container may have it read-only. Or a program of others on a cgroup above permits
-        // none below it. A supervisor sees neither received data nor UDP.
-        Err(error) if settings.direction.sends() && !settings.no_quic => {
+        // none below it.
+        Err(error) if may_be_supervised(settings) => {
             let (registered, attacher) =
                 Attacher::with(settings, &pins).map_err(|other| error.unless_of_request(other))?;
             enter_supervisor(settings, registered, Some(attacher.storage()))

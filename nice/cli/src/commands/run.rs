@@ -157,7 +157,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// it. What the caller has asked for in so many words and cannot have is an error.
 fn enter_and_warn(arguments: &Arguments, settings: &Settings) -> Result<Governed> {
     let entered = match enter(settings) {
-        Err(error) if error.is_of_request() || arguments.require => return Err(error.into()),
+        Err(error)
+            if arguments.require || error.is_of_request() || settings.control.is_from_file() =>
+        {
+            return Err(error.into());
+        }
         other => other,
     };
     match &entered {
