@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::exchange;
 use crate::parameter::{Parameter, Value};
-use crate::policy;
 use crate::table::PARAMETERS;
 
 /// Returns the parameters that a control takes.
@@ -152,7 +152,7 @@ fn names_of(control: &str) -> String {
 pub fn kernel_parameters(
     control: &'static str,
     given: &ControlParameters,
-) -> Result<policy::Parameters, ParameterError> {
+) -> Result<exchange::Parameters, ParameterError> {
     Settings::check(control, given)?.kernel_parameters()
 }
 
@@ -204,8 +204,8 @@ impl<'a> Settings<'a> {
     }
 
     /// Converts the parameters that the policy reads to its struct.
-    pub fn policy_parameters(&self) -> policy::Parameters {
-        let mut parameters = policy::Parameters::default();
+    pub fn policy_parameters(&self) -> exchange::Parameters {
+        let mut parameters = exchange::Parameters::default();
         for (row, value) in self.given() {
             parameters.set(row, value);
         }
@@ -214,7 +214,7 @@ impl<'a> Settings<'a> {
 
     /// Converts like [`policy_parameters`](Self::policy_parameters), with an error for a parameter that exists only in
     /// simulations.
-    pub fn kernel_parameters(&self) -> Result<policy::Parameters, ParameterError> {
+    pub fn kernel_parameters(&self) -> Result<exchange::Parameters, ParameterError> {
         match self.given().find(|(row, _)| row.member.is_none()) {
             None => Ok(self.policy_parameters()),
             Some((row, _)) => Err(ParameterError::OnlySimulated {

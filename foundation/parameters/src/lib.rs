@@ -4,10 +4,10 @@
 //!
 //! A new parameter is a row of [`PARAMETERS`].
 
+pub mod exchange;
 mod given;
 mod parameter;
 pub mod policies;
-pub mod policy;
 mod table;
 
 pub use given::{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A parameter of a control: a row of the table ([`crate::parameter_table`]).
+//! A parameter of a control: a row of the table ([`crate::PARAMETERS`]).
 
 /// A row of the table: a parameter that a user may set for some controls.
 #[derive(Debug, PartialEq)]

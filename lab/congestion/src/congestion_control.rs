@@ -8,7 +8,7 @@
 //! `registry.rs`, where [`create`](crate::registry::create) creates controls by name.
 
 use netnice_parameters::Settings;
-use netnice_parameters::policy::Report;
+use netnice_parameters::exchange::Report;
 
 /// The window, in packets of the sender's maximum segment size.
 ///

@@ -2,7 +2,7 @@
 //! TCP for Diff-Serv: `policies/dstcp.h`.
 
 use crate::state::State;
-use netnice_parameters::policy::Parameters;
+use netnice_parameters::exchange::Parameters;
 
 /// One ACK of new data outside fast recovery.
 #[repr(C)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The congestion controls of netnice.
+//! Congestion controls for simulation: the policies compiled natively, Reno, CUBIC, BBR and others, and controls from C files.
 //!
 //! The deployable algorithms are written once, as integer C in `policies/`: the BPF congestion controls include those
 //! files, and this crate compiles the same files natively. They do no I/O and take the time as an argument, so that the

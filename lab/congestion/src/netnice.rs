@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! netnice, the default control: `policies/netnice.h`.
+//! The native build of `policies/netnice.h`.
 
 use std::time::Duration;
 
 use crate::congestion_control::CaState;
 use crate::state::State;
-use netnice_parameters::policy::{Parameters, Report};
+use netnice_parameters::exchange::{Parameters, Report};
 
 /// One ACK. Times are in microseconds and may wrap.
 #[repr(C)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The netnice control at the receiving end: `policies/receiver.h`.
 
-use netnice_parameters::policy::{Parameters, Report};
+use netnice_parameters::exchange::{Parameters, Report};
 
 /// State of a receiver when a segment is about to leave. Times are in microseconds and may wrap.
 #[repr(C)]

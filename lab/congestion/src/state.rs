@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Space for a policy's state.
 
-use netnice_parameters::policy::Report;
+use netnice_parameters::exchange::Report;
 
 /// Space for the state of any policy, as large as the kernel's for a congestion control (`icsk_ca_priv`). The report is
 /// its first member.
@@ -29,7 +29,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use netnice_parameters::PARAMETERS;
-    use netnice_parameters::policy::Parameters;
+    use netnice_parameters::exchange::Parameters;
 
     use super::*;
     use crate::{dstcp, netnice, netnice_receiver as receiver, tcplp};

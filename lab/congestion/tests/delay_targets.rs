@@ -6,7 +6,7 @@ use netnice_congestion::controls::ledbatpp::LedbatPp;
 use netnice_congestion::controls::tcpnice::TcpNice;
 use netnice_congestion::tcplp::Ack;
 use netnice_parameters::ControlParameters;
-use netnice_parameters::policy::Phase;
+use netnice_parameters::exchange::Phase;
 
 const NONE: u32 = u32::MAX;
 

@@ -6,7 +6,7 @@ mod path;
 use netnice_congestion::congestion_control::{Ack, CaState, Congestion, CongestionControl, Window};
 use netnice_congestion::registry;
 use netnice_parameters::ControlParameters;
-use netnice_parameters::policy::{Phase, Report, Signal};
+use netnice_parameters::exchange::{Phase, Report, Signal};
 use path::{Flow, Path};
 
 const MILLISECOND: u64 = 1_000_000;

@@ -16,7 +16,7 @@ use netnice_congestion::dstcp::DsTcp;
 use netnice_congestion::netnice::NetNice;
 use netnice_congestion::registry;
 use netnice_parameters::PARAMETERS;
-use netnice_parameters::policy;
+use netnice_parameters::exchange;
 use netnice_parameters::{self as parameters, ControlParameters, Kind, Parameter, Value};
 use path::{Flow, Path};
 
@@ -145,7 +145,7 @@ fn a_parameter_of_another_control_is_refused() {
 }
 
 /// Returns the whole state of a new connection, which alone determines a policy's behaviour.
-fn state(control: &str, parameters: &policy::Parameters) -> String {
+fn state(control: &str, parameters: &exchange::Parameters) -> String {
     let policy: Box<dyn Debug> = match control {
         "netnice" => Box::new(NetNice::new(parameters)),
         "tcplp" => Box::new(TcpLp::new(parameters)),
@@ -169,9 +169,9 @@ fn policies() -> impl Iterator<Item = &'static str> {
 #[test]
 fn a_policy_reads_the_members_of_its_rows_and_no_other() {
     for control in policies().filter(|control| *control != "tcplp_ecn") {
-        let default = state(control, &policy::Parameters::default());
-        for byte in 0..size_of::<policy::Parameters>() {
-            let mut bytes = [0_u8; size_of::<policy::Parameters>()];
+        let default = state(control, &exchange::Parameters::default());
+        for byte in 0..size_of::<exchange::Parameters>() {
+            let mut bytes = [0_u8; size_of::<exchange::Parameters>()];
             bytes[byte] = 1;
             let changed = state(control, &bytemuck::cast(bytes)) != default;
             let own = parameters::of(control).filter_map(|row| row.member);
@@ -188,7 +188,7 @@ fn a_policy_reads_the_members_of_its_rows_and_no_other() {
 #[test]
 fn the_defaults_of_the_table_are_those_of_the_policies() {
     for control in policies() {
-        let default = state(control, &policy::Parameters::default());
+        let default = state(control, &exchange::Parameters::default());
         for row in parameters::of(control).filter(|row| row.member.is_some()) {
             let given = |value: Value| {
                 let given = ControlParameters::new().with(row.name, value);

@@ -2,7 +2,7 @@
 //! The interface of user space and the BPF programs: the structs of `bpf/abi.h`, byte for byte.
 
 use bytemuck::{Pod, Zeroable};
-use netnice_parameters::policy::{Parameters, Report};
+use netnice_parameters::exchange::{Parameters, Report};
 
 /// DSCP of the Lower-Effort per-hop behaviour (RFC 8622).
 pub const DSCP_LOWER_EFFORT: u8 = 1;

@@ -109,7 +109,7 @@ struct Tcp {
     rtt_tick_ms: u8,
 }
 
-const CONTROLS: [&str; 10] = [
+const CONTROLS: [&str; 11] = [
     "reno",
     "cubic",
     "vegas",

@@ -100,6 +100,13 @@ pub struct CakeConfig {
     pub linux: bool,
 }
 
+impl CakeConfig {
+    /// Returns true if the discipline marks ECN-capable packets.
+    pub(crate) fn marks(&self) -> bool {
+        true
+    }
+}
+
 impl Default for CakeConfig {
     fn default() -> CakeConfig {
         CakeConfig {

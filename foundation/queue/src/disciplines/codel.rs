@@ -31,6 +31,13 @@ pub struct CodelConfig {
     pub ecn: bool,
 }
 
+impl CodelConfig {
+    /// Returns true if the discipline marks ECN-capable packets.
+    pub(crate) fn marks(&self) -> bool {
+        self.ecn
+    }
+}
+
 impl Default for CodelConfig {
     fn default() -> CodelConfig {
         CodelConfig {

@@ -19,6 +19,13 @@ pub struct DropTailConfig {
     pub limit: QueueLimit,
 }
 
+impl DropTailConfig {
+    /// Returns true if the discipline marks ECN-capable packets.
+    pub(crate) fn marks(&self) -> bool {
+        false
+    }
+}
+
 /// A first-in first-out queue that drops arrivals while it is full.
 ///
 /// A limit in bytes admits a packet only if it fits as a whole, so a small packet may fit where a large one did not.

@@ -50,6 +50,13 @@ pub struct DualPi2Config {
     pub linux: bool,
 }
 
+impl DualPi2Config {
+    /// Returns true if the discipline marks ECN-capable packets.
+    pub(crate) fn marks(&self) -> bool {
+        true
+    }
+}
+
 impl Default for DualPi2Config {
     fn default() -> DualPi2Config {
         DualPi2Config {

@@ -42,6 +42,13 @@ pub struct FqCodelConfig {
     pub linux: bool,
 }
 
+impl FqCodelConfig {
+    /// Returns true if the discipline marks ECN-capable packets.
+    pub(crate) fn marks(&self) -> bool {
+        self.ecn
+    }
+}
+
 /// As in Linux; every flow queue takes memory, used or not.
 const MOST_FLOWS: u32 = 65_536;
 /// Most packets dropped at once when the queue is full (RFC 8290 section 4.1).

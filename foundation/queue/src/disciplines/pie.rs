@@ -48,6 +48,13 @@ pub struct PieConfig {
     pub derandomize: bool,
 }
 
+impl PieConfig {
+    /// Returns true if the discipline marks ECN-capable packets.
+    pub(crate) fn marks(&self) -> bool {
+        self.ecn
+    }
+}
+
 impl Default for PieConfig {
     fn default() -> PieConfig {
         PieConfig {

@@ -31,6 +31,13 @@ pub struct PriorityConfig {
     pub quantum: Bytes,
 }
 
+impl PriorityConfig {
+    /// Returns true if the discipline marks ECN-capable packets.
+    pub(crate) fn marks(&self) -> bool {
+        false
+    }
+}
+
 fn default_classes() -> u8 {
     2
 }

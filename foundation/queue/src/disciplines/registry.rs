@@ -15,8 +15,8 @@ use crate::disciplines::*;
 use crate::time::Time;
 use crate::units::QueueLimit;
 
-/// Declares the queue disciplines: name in files, type, configuration, and storage type. A configuration has a `limit`,
-/// a discipline `from_config(&Config, &DisciplineContext, seed: u64)`.
+/// Declares the queue disciplines: name in files, type, configuration, and storage type. A configuration has a `limit`
+/// and `marks()`, a discipline `from_config(&Config, &DisciplineContext, seed: u64)`.
 macro_rules! disciplines {
     ($($(#[doc = $doc:literal])+ $name:literal => $Queue:ident($Config:ty) in $Kept:ty,)+) => {
         /// Configuration of a queue. In a file: a table whose `discipline` is one of the names below, with the fields
@@ -40,6 +40,13 @@ macro_rules! disciplines {
             pub fn limit(&self) -> QueueLimit {
                 match self {
                     $(DisciplineConfig::$Queue(config) => config.limit,)+
+                }
+            }
+
+            /// Returns true if the discipline marks ECN-capable packets (RFC 3168), of one class at least.
+            pub fn marks(&self) -> bool {
+                match self {
+                    $(DisciplineConfig::$Queue(config) => config.marks(),)+
                 }
             }
         }
@@ -127,24 +134,6 @@ impl DisciplineConfig {
         let limit = limit.map(|limit| ("limit", limit.to_string()));
         let fields = [("discipline", name.to_owned())].into_iter().chain(limit);
         DisciplineConfig::deserialize(MapDeserializer::<_, value::Error>::new(fields)).ok()
-    }
-
-    /// Returns true if the discipline marks ECN-capable packets (RFC 3168), of one class at least.
-    pub fn marks(&self) -> bool {
-        match self {
-            DisciplineConfig::Red(config) => config.marks(),
-            DisciplineConfig::Rio(config) => config.ecn != EcnMode::Off,
-            DisciplineConfig::Codel(config) => config.ecn,
-            DisciplineConfig::FqCodel(config) => config.ecn,
-            DisciplineConfig::Pie(config) => config.ecn,
-            DisciplineConfig::DualPi2(_) | DisciplineConfig::Cake(_) => true,
-            DisciplineConfig::WeightedDrr(config) => {
-                config.classes.iter().any(|class| class.queue.marks())
-            }
-            DisciplineConfig::DropTail(_)
-            | DisciplineConfig::Sfq(_)
-            | DisciplineConfig::Priority(_) => false,
-        }
     }
 
     /// Creates the configuration of a drop-tail queue of at most `limit`.

@@ -82,6 +82,13 @@ pub struct RioConfig {
     pub ecn: EcnMode,
 }
 
+impl RioConfig {
+    /// Returns true if the discipline marks ECN-capable packets.
+    pub(crate) fn marks(&self) -> bool {
+        self.ecn != EcnMode::Off
+    }
+}
+
 /// The state of one kind of packets.
 #[derive(Debug, Clone)]
 struct Kind {

@@ -56,6 +56,13 @@ pub struct SfqConfig {
     pub drop: SfqDrop,
 }
 
+impl SfqConfig {
+    /// Returns true if the discipline marks ECN-capable packets.
+    pub(crate) fn marks(&self) -> bool {
+        false
+    }
+}
+
 /// As in Linux; every bucket takes memory, used or not.
 const MOST_BUCKETS: u32 = 65_536;
 

@@ -36,6 +36,13 @@ pub struct WeightedDrrConfig {
     pub quantum: Bytes,
 }
 
+impl WeightedDrrConfig {
+    /// Returns true if the discipline marks ECN-capable packets.
+    pub(crate) fn marks(&self) -> bool {
+        self.classes.iter().any(|class| class.queue.marks())
+    }
+}
+
 /// A class.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::fmt;
 use crate::congestion_control::{Ack, Congestion, CongestionControl, Window};
 use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
 use crate::tcplp;
-use netnice_parameters::policy::Report;
+use netnice_parameters::exchange::Report;
 
 /// Interface of the policies of TCP-LP's family; all count whole packets and microseconds.
 pub(crate) trait Policy: fmt::Debug + Send {
@@ -158,7 +158,7 @@ macro_rules! delay_policy {
     ($(#[$doc:meta])* $name:ident, $init:ident, $sample:ident, $on_ack:ident, $on_loss:ident, $pause_us:ident,
      $on_restart:ident $(, $on_mark:ident)?) => {
         unsafe extern "C" {
-            fn $init(state: *mut crate::state::State, wanted: *const netnice_parameters::policy::Parameters);
+            fn $init(state: *mut crate::state::State, wanted: *const netnice_parameters::exchange::Parameters);
             fn $sample(state: *mut crate::state::State, ack: *const crate::tcplp::Ack);
             fn $on_ack(state: *mut crate::state::State, ack: *const crate::tcplp::Ack) -> u32;
             fn $on_loss(state: *mut crate::state::State, cwnd: u32, now_us: u32) -> u32;
@@ -173,7 +173,7 @@ macro_rules! delay_policy {
 
         impl $name {
             /// Creates the state of a new connection.
-            pub fn new(parameters: &netnice_parameters::policy::Parameters) -> Self {
+            pub fn new(parameters: &netnice_parameters::exchange::Parameters) -> Self {
                 let mut state = crate::state::State::zeroed();
                 // SAFETY: the state is zeroed and as large as any policy's.
                 unsafe { $init(&mut state, parameters) };
@@ -212,7 +212,7 @@ macro_rules! delay_policy {
             }
 
             /// The report of the policy.
-            pub fn report(&self) -> &netnice_parameters::policy::Report {
+            pub fn report(&self) -> &netnice_parameters::exchange::Report {
                 &self.0.report
             }
         }
@@ -249,7 +249,7 @@ macro_rules! delay_policy {
                 $name::on_restart(self);
             }
 
-            fn report(&self) -> &netnice_parameters::policy::Report {
+            fn report(&self) -> &netnice_parameters::exchange::Report {
                 $name::report(self)
             }
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::congestion_control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
 use crate::netnice::{self, NetNice};
-use netnice_parameters::policy::Report;
+use netnice_parameters::exchange::Report;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: NETNICE.name,

@@ -31,7 +31,7 @@ delay_policy!(
 mod tests {
     use crate::congestion_control::{Ack, Congestion, CongestionControl, Window};
     use crate::controls::delay_policy::PolicyControl;
-    use netnice_parameters::policy::Parameters;
+    use netnice_parameters::exchange::Parameters;
     use netnice_parameters::{self as parameters, Settings};
 
     use super::*;

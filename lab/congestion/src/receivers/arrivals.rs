@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::netnice_receiver::{Advertised, RoundTrip, Segment};
-use netnice_parameters::policy::{Parameters, Report};
+use netnice_parameters::exchange::{Parameters, Report};
 
 use super::interface::{Opening, ReceiverPolicy};
 
@@ -115,7 +115,7 @@ macro_rules! receiver_functions {
         unsafe extern "C" {
             fn $init(
                 state: *mut State,
-                wanted: *const netnice_parameters::policy::Parameters,
+                wanted: *const netnice_parameters::exchange::Parameters,
                 delay: Delay,
                 window_bytes: u32,
                 mss: u32,

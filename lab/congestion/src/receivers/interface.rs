@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::netnice_receiver::{Advertised, Group, Path, Segment};
-use netnice_parameters::policy::{Parameters, Report};
+use netnice_parameters::exchange::{Parameters, Report};
 
 /// Name, description and constructor of a receiver: the constant of its file that `RECEIVERS` lists.
 pub(crate) struct Registration {

@@ -3,7 +3,7 @@
 //! advertises.
 //!
 //! A new one is one file here, its `mod`, and one line in `RECEIVERS`. One that asks a policy of TCP-LP's family is a
-//! declaration, as in `rledbat.rs`. Its parameters are rows of [`crate::parameter_table`], by its name.
+//! declaration, as in `rledbat.rs`. Its parameters are rows of [`netnice_parameters::PARAMETERS`], by its name.
 
 mod arrivals;
 mod hstcplp;
@@ -17,7 +17,7 @@ use std::fmt;
 use interface::Registration;
 pub use interface::{Member, Opening, ReceiverPolicy, Shared};
 
-use netnice_parameters::policy::Parameters;
+use netnice_parameters::exchange::Parameters;
 use netnice_parameters::{
     self as parameters, ControlParameters, Parameter, ParameterError, Settings,
 };

@@ -3,7 +3,7 @@
 
 use super::interface::{Member, Opening, ReceiverPolicy, Registration};
 use crate::netnice_receiver::{Advertised, Receiver, RoundTrip, Segment};
-use netnice_parameters::policy::Report;
+use netnice_parameters::exchange::Report;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "netnice",

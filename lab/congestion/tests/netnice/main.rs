@@ -14,7 +14,7 @@ use std::time::Duration;
 use netnice_congestion::congestion_control::CaState;
 use netnice_congestion::netnice::{Ack, NetNice};
 use netnice_parameters::ControlParameters;
-use netnice_parameters::policy::{Parameters, Phase, Signal};
+use netnice_parameters::exchange::{Parameters, Phase, Signal};
 
 const MINIMUM_RTT_US: u32 = 40_000;
 /// Transmission time of a packet at 10 Mb/s.

@@ -3,7 +3,7 @@
 //! times are whole ticks of the timestamps.
 
 use netnice_congestion::netnice_receiver::{Group, Path, Receiver, Segment};
-use netnice_parameters::policy::{Parameters, Phase};
+use netnice_parameters::exchange::{Parameters, Phase};
 
 pub const MSS: u32 = 1448;
 const LIMIT: u32 = 1 << 20;

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use netnice_congestion::netnice_receiver::{Receiver, Segment};
-use netnice_parameters::policy::Parameters;
+use netnice_parameters::exchange::Parameters;
 
 pub const MSS: u64 = 1448;
 const MILLISECOND: u64 = 1_000_000;

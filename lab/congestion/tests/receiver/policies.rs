@@ -5,7 +5,7 @@
 use netnice_congestion::netnice_receiver::{Advertised, Segment};
 use netnice_congestion::receivers::{self, Opening, ReceiverPolicy};
 use netnice_parameters::ControlParameters;
-use netnice_parameters::policy::Signal;
+use netnice_parameters::exchange::Signal;
 
 use super::arrivals::{MSS, RTT_MS, arriving};
 

@@ -2,7 +2,7 @@
 //! Round trips of connections without timestamps, on numbers worked out by hand.
 
 use netnice_congestion::netnice_receiver::{Advertised, Receiver, RoundTrip, Segment};
-use netnice_parameters::policy::Parameters;
+use netnice_parameters::exchange::Parameters;
 
 const MSS: u32 = 1448;
 const LIMIT: u32 = 1 << 20;

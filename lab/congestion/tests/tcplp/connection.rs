@@ -4,7 +4,7 @@
 use netnice_congestion::congestion_control::CaState;
 use netnice_congestion::controls::tcplp::TcpLp;
 use netnice_congestion::tcplp::Ack;
-use netnice_parameters::policy::Parameters;
+use netnice_parameters::exchange::Parameters;
 
 pub const RTT_US: u32 = 100_000;
 

@@ -5,7 +5,7 @@ use netnice_congestion::congestion_control::CaState;
 use netnice_congestion::controls::tcplp::TcpLp;
 use netnice_congestion::tcplp::Ack;
 use netnice_parameters::ControlParameters;
-use netnice_parameters::policy::{Parameters, Phase, Signal};
+use netnice_parameters::exchange::{Parameters, Phase, Signal};
 use proptest::prelude::*;
 
 mod connection;

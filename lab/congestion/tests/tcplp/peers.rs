@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Receivers that delay ACKs, and peers' clocks that drift or are set.
 
-use netnice_parameters::policy::Phase;
+use netnice_parameters::exchange::Phase;
 
 use crate::connection::{Connection, learned};
 

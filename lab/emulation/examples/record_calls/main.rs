@@ -35,7 +35,7 @@ struct Window {
     ssthresh: u32,
 }
 
-/// `struct call` of `bpf/record.h`.
+/// `struct call` of `record.h`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Call {

@@ -25,7 +25,7 @@ struct window {
 };
 
 /*
- * One call; `src/record.rs` mirrors it. Members are named as in struct tcp_sock and the samples,
+ * One call; `main.rs beside it` mirrors it. Members are named as in struct tcp_sock and the samples,
  * and are 0 where the program has no such argument.
  */
 struct call {

@@ -176,7 +176,7 @@ fn in_words(expected: &str) -> String {
         "a sequence" => A_LIST.to_owned(),
         "a map" => A_TABLE.to_owned(),
         // Those that may be written short.
-        "struct Jitter" => "a table, or a time such as \"5ms\"".to_owned(),
+        "struct JitterConfig" => "a table, or a time such as \"5ms\"".to_owned(),
         "struct Reference" => "a table, or a rate such as \"10mbit\"".to_owned(),
         other => match other.strip_prefix("struct ") {
             Some(_) => A_TABLE.to_owned(),

@@ -10,7 +10,7 @@ mod requests;
 use std::sync::Arc;
 
 use netnice_congestion::congestion_control::MarkFeedback;
-use netnice_parameters::policy::Report;
+use netnice_parameters::exchange::Report;
 use netnice_queue::Time;
 
 use super::config::nanos;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use netnice_congestion::netnice_receiver::{Receiver as Policy, Segment as Leaving};
 use netnice_congestion::receivers;
 use netnice_parameters::ControlParameters;
-use netnice_parameters::policy::{Parameters, Phase};
+use netnice_parameters::exchange::{Parameters, Phase};
 use netnice_queue::Time;
 use netnice_sim::tcp::{
     DelayedAck, Flags, LowPriority, Mark, Receiver, ReceiverConfig, Segment, Sender, SenderConfig,

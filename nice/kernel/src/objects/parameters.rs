@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters of a control, as the BPF programs read them: `struct policy_parameters`.
 
-pub use netnice_parameters::policy::Parameters;
+pub use netnice_parameters::exchange::Parameters;
 
 use netnice_parameters::{ControlParameters, ParameterError};
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use netnice_congestion::netnice_receiver::{Advertised, Segment as Leaving};
 use netnice_congestion::receivers::{Member, Opening, ReceiverPolicy, Shared, Wanted};
-use netnice_parameters::policy::Report;
+use netnice_parameters::exchange::Report;
 use netnice_queue::Time;
 
 use super::quick_acks::QuickAcks;

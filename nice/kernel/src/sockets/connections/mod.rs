@@ -21,7 +21,7 @@ use netlink_packet_sock_diag::constants::{
     TCP_CLOSE_WAIT, TCP_CLOSING, TCP_LAST_ACK, TCPI_OPT_TIMESTAMPS,
 };
 use netlink_packet_sock_diag::inet::nlas::TcpInfo;
-pub use netnice_parameters::policy::{Phase, Signal};
+pub use netnice_parameters::exchange::{Phase, Signal};
 use nix::time::{ClockId, clock_gettime};
 
 pub use self::groups::{FinishedGroup, finished_groups};
@@ -424,7 +424,7 @@ mod tests {
 
     use super::*;
     use crate::abi::padded;
-    use netnice_parameters::policy::Report;
+    use netnice_parameters::exchange::Report;
 
     fn socket() -> TcpSocket {
         let mapped = Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped();
