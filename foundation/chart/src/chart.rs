@@ -2,6 +2,7 @@
 //! What a chart shows, and the spans of its axes.
 
 use crate::palette::Marker;
+use crate::scale::plain;
 
 /// The contents of a chart.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,6 +115,14 @@ impl Chart {
     /// Nothing to draw.
     pub fn is_empty(&self) -> bool {
         self.curves.iter().all(|curve| curve.points.is_empty())
+    }
+
+    /// A place along in words: of bars the category, else the number.
+    pub fn along(&self, x: f64) -> String {
+        match self.kind {
+            Kind::Bars => self.names.get(x as usize).cloned().unwrap_or_default(),
+            Kind::Lines | Kind::TimeSeries => plain(x),
+        }
     }
 
     fn points(&self) -> impl Iterator<Item = &Point> {

@@ -3,7 +3,8 @@
 
 use maud::{Markup, html};
 
-use crate::chart::{Chart, Kind};
+use crate::chart::{Chart, Kind, Point};
+use crate::palette::Marker;
 use crate::scale::{Scale, plain};
 use crate::shapes;
 
@@ -22,29 +23,30 @@ pub fn curve(chart: &Chart, number: usize, x: &Scale, y: &Scale) -> Markup {
     }
 }
 
-/// Invisible circles around the points of a curve, or on top of its bars, each with its numbers as a title, which a browser shows
-/// under the pointer. A curve over time, of thousands of points, has none.
+/// Points of a curve over time that have titles.
+const MOST_READINGS: usize = 100;
+
+/// Invisible shapes over a curve's points or bars, each with its numbers as a title, which a browser shows under the pointer. Of a
+/// curve over time, which may have thousands of points, they are some that lie evenly among all.
 pub fn readings(chart: &Chart, number: usize, x: &Scale, y: &Scale) -> Markup {
     let curve = &chart.curves[number];
-    let at = |along: f64| match chart.kind {
-        Kind::Bars => shapes::bar_middle(chart, number, along, x),
-        _ => x.place(along),
+    let step = match chart.kind {
+        Kind::TimeSeries => curve.points.len().div_ceil(MOST_READINGS).max(1),
+        Kind::Lines | Kind::Bars => 1,
     };
-    let along = |along: f64| match chart.kind {
-        Kind::Bars => chart.names.get(along as usize).cloned().unwrap_or_default(),
-        _ => plain(along),
+    let shape = |point: &Point| match chart.kind {
+        Kind::Bars => shapes::bar(chart, number, point, x, y),
+        _ => shapes::marker(Marker::ReportedCircle, x.place(point.x), y.place(point.y)),
     };
     html! {
-        @if chart.kind != Kind::TimeSeries {
-            @for (place, point) in curve.points.iter().enumerate() {
-                circle.reading cx=(format!("{:.1}", at(point.x))) cy=(format!("{:.1}", y.place(point.y))) r="7" {
-                    title {
-                        (curve.name) ", " (along(point.x)) ": " (plain(point.y))
-                        @match (curve.ends(place), point.half) {
-                            (_, Some(half)) => { " ± " (plain(half)) },
-                            (Some((least, most)), None) => { " (" (plain(least)) " to " (plain(most)) ")" },
-                            (None, None) => {}
-                        }
+        @for (place, point) in curve.points.iter().enumerate().step_by(step) {
+            path.reading d=(shape(point)) {
+                title {
+                    (curve.name) ", " (chart.along(point.x)) ": " (plain(point.y))
+                    @match (curve.ends(place), point.half) {
+                        (_, Some(half)) => { " ± " (plain(half)) },
+                        (Some((least, most)), None) => { " (" (plain(least)) " to " (plain(most)) ")" },
+                        (None, None) => {}
                     }
                 }
             }

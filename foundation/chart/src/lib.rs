@@ -8,8 +8,8 @@
 //! - [`plot`]: a chart with title and labels, and several below each other, as an SVG file of its own.
 //! - `png` (with the feature of that name): that file as pixels.
 //!
-//! The report on the papers draws a chart into its page, where scripts draw it again at other sizes; `netnice plot` writes
-//! files. Both have axes, ticks and shapes from here.
+//! The report on the papers draws a chart into its page; `netnice plot` writes files. Both have axes, ticks and shapes from
+//! here.
 
 pub mod axes;
 pub mod chart;

@@ -132,23 +132,26 @@ pub fn bar_middle(data: &Chart, number: usize, at: f64, x: &Scale) -> f64 {
 }
 
 fn bars(shapes: &mut Shapes, data: &Chart, number: usize, x: &Scale, y: &Scale) {
+    let curve = &data.curves[number];
+    for (at, point) in curve.points.iter().enumerate() {
+        let middle = bar_middle(data, number, point.x, x);
+        shapes.body.push_str(&bar(data, number, point, x, y));
+        interval(&mut shapes.intervals, curve.ends(at), middle, y);
+    }
+}
+
+/// The path of a bar.
+pub fn bar(data: &Chart, number: usize, point: &Point, x: &Scale, y: &Scale) -> String {
     let width = bar_width(data, x);
+    let middle = bar_middle(data, number, point.x, x);
+    // A hair of paper between neighbours.
+    let (left, right) = (middle - width / 2.0 + 0.5, middle + width / 2.0 - 0.5);
     let base = match y.logarithmic {
         true => y.from,
         false => y.place(0.0),
     };
-    let curve = &data.curves[number];
-    for (at, point) in curve.points.iter().enumerate() {
-        let middle = bar_middle(data, number, point.x, x);
-        // A hair of paper between neighbours.
-        let (left, right) = (middle - width / 2.0 + 0.5, middle + width / 2.0 - 0.5);
-        let top = y.place(point.y);
-        add!(
-            shapes.body,
-            "M{left:.1} {base:.1}V{top:.1}H{right:.1}V{base:.1}Z"
-        );
-        interval(&mut shapes.intervals, curve.ends(at), middle, y);
-    }
+    let top = y.place(point.y);
+    format!("M{left:.1} {base:.1}V{top:.1}H{right:.1}V{base:.1}Z")
 }
 
 /// A marker's path, with its middle at a place.

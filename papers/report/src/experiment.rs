@@ -13,7 +13,7 @@ pub fn article(outcome: &Outcome) -> Markup {
     html! {
         article.experiment id=(outcome.id) aria-labelledby=(title) {
             header {
-                h3 id=(title) tabindex="-1" {
+                h3 id=(title) {
                     a.id href={"#" (outcome.id)} { (outcome.id) }
                     " " (outcome.title)
                 }

@@ -45,7 +45,7 @@ pub fn section(outcomes: &Outcomes, papers: &[(Paper, Vec<&Outcome>)]) -> Markup
         .collect();
     html! {
         section.page #overview aria-labelledby="overview-title" {
-            h1 #overview-title tabindex="-1" { "Low priority for transfers, measured again" }
+            h1 #overview-title { "Low priority for transfers, measured again" }
             p.lead {
                 "Backups, updates and big copies can wait; pages and calls cannot. "
                 b { "TCP-LP" }

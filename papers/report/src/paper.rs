@@ -39,7 +39,7 @@ pub fn section(paper: Paper, outcomes: &[&Outcome]) -> Markup {
     let id = paper.short_name();
     html! {
         section.page id=(id) aria-labelledby={(id) "-title"} {
-            h2 id={(id) "-title"} tabindex="-1" { (paper.subject()) " (" (id) ")" }
+            h2 id={(id) "-title"} { (paper.subject()) " (" (id) ")" }
             p.citation { (paper.citation()) }
             p.lead { (about(paper)) }
             (bar(&counts))

@@ -5,7 +5,9 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use netnice_papers::{FigureKind, Outcomes};
+use netnice_chart::scale::plain;
+use netnice_papers::{Axis, FigureKind, Outcomes, Scaling};
+use roxmltree::Document;
 
 /// All passages between two texts.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> Vec<&'a str> {
@@ -49,8 +51,7 @@ fn the_report_is_complete() {
             table.rows.iter().flatten().for_each(|cell| has(cell));
         }
         for figure in &outcome.figures {
-            let name = escaped(&figure.name);
-            assert!(page.contains(&format!("data-name=\"{name}\"")), "{name}");
+            has(&format!("{}-{}", outcome.id, figure.name));
             has(&figure.caption);
             figure.curves.iter().for_each(|curve| has(&curve.name));
         }
@@ -84,39 +85,118 @@ fn no_text_becomes_markup() {
     assert!(!page.contains("<script"), "the page runs nothing");
 }
 
+/// The body, which has no element that is only HTML's, as XML.
+fn body(page: &str) -> Document<'_> {
+    let (from, to) = (page.find("<body").unwrap(), page.find("</html>").unwrap());
+    Document::parse(&page[from..to]).unwrap()
+}
+
+/// Titles of the readings of a figure.
+fn titles<'a>(document: &'a Document, id: &str) -> Vec<&'a str> {
+    let mut all = document.descendants();
+    let figure = all.find(|node| node.attribute("id") == Some(id)).unwrap();
+    let readings = figure
+        .descendants()
+        .filter(|node| node.attribute("class") == Some("reading"));
+    readings
+        .map(|node| node.first_element_child().unwrap().text().unwrap())
+        .collect()
+}
+
 #[test]
 fn each_point_has_its_numbers_as_a_title() {
     let outcomes = common::outcomes();
     let page = netnice_report::html(&outcomes);
+    let document = body(&page);
     for outcome in &outcomes.outcomes {
         for figure in &outcome.figures {
-            let id = format!("id=\"{}-{}\"", outcome.id, escaped(&figure.name));
-            let drawn = between(&page, &id, "</figure>")[0];
-            let points: usize = figure.curves.iter().map(|curve| curve.points.len()).sum();
-            if points == 0 {
+            let id = format!("{}-{}", outcome.id, figure.name);
+            let titles = titles(&document, &id);
+            if matches!(figure.kind, FigureKind::TimeSeries) {
+                // Some of thousands.
+                let curves = figure.curves.iter();
+                let drawn = curves.filter(|curve| !curve.points.is_empty()).count();
+                assert_eq!(titles.len(), 100 * drawn, "{id}");
                 continue;
             }
-            let readings = drawn.matches("<circle class=\"reading\"").count();
-            match figure.kind {
-                // A point is left out where a logarithmic axis has no place for it.
-                FigureKind::Lines | FigureKind::Bars(_) => {
-                    assert!(
-                        readings > 0 && readings <= points,
-                        "{id}: {readings} of {points}"
-                    );
+            let fits = |value: f64, axis: &Axis| {
+                value.is_finite() && (value > 0.0 || axis.scaling == Scaling::Linear)
+            };
+            let mut titles = titles.into_iter();
+            for curve in &figure.curves {
+                let points = curve.points.iter();
+                for point in points.filter(|xy| fits(xy.x, &figure.x) && fits(xy.y, &figure.y)) {
+                    let along = match &figure.kind {
+                        FigureKind::Bars(names) => names[point.x as usize].clone(),
+                        _ => plain(point.x),
+                    };
+                    let interval = match (point.half_width, point.range) {
+                        (Some(_), Some([least, most])) if curve.shows_ranges() => {
+                            format!(" ({} to {})", plain(least), plain(most))
+                        }
+                        (Some(half), _) => format!(" ± {}", plain(half)),
+                        (None, _) => String::new(),
+                    };
+                    let expected = format!("{}, {along}: {}{interval}", curve.name, plain(point.y));
+                    assert_eq!(titles.next(), Some(expected.as_str()), "{id}");
                 }
-                FigureKind::TimeSeries => assert_eq!(readings, 0, "{id}"),
             }
-            assert!(
-                drawn.contains("href=\"data:text/csv,curve,x,y,half_width_95%0A"),
-                "{id}"
-            );
+            assert_eq!(titles.next(), None, "{id}");
         }
     }
-    let lines = between(&page, "id=\"LP03-T1a-lines\"", "</figure>")[0];
+    assert_eq!(
+        titles(&document, "LP03-T1a-lines")[0],
+        "TCP, 0.05: 0.4855 ± 0.04969"
+    );
+}
+
+/// The data of a figure, out of its link.
+fn data(page: &str, id: &str) -> String {
+    let document = body(page);
+    let mut all = document.descendants();
+    let figure = all.find(|node| node.attribute("id") == Some(id)).unwrap();
+    let mut links = figure
+        .descendants()
+        .filter_map(|node| node.attribute("href"));
+    let link = links.find_map(|href| href.strip_prefix("data:text/csv;charset=utf-8,"));
+    let mut bytes = Vec::new();
+    for (number, part) in link.unwrap().split('%').enumerate() {
+        let (code, rest) = part.split_at(if number == 0 { 0 } else { 2 });
+        bytes.extend(u8::from_str_radix(code, 16));
+        bytes.extend(rest.bytes());
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn the_data_of_a_figure_is_whole() {
+    let page = netnice_report::html(&common::outcomes());
+    let csv = data(&page, "LP03-T1a-lines");
+    let lines: Vec<&str> = csv.lines().collect();
+    // Five curves over eleven periods, a model of two points, three points of the paper, and the heading.
+    assert_eq!(lines.len(), 5 * 11 + 2 + 3 + 1);
+    assert_eq!(
+        lines[0],
+        "curve,period (s),throughput (of the excess),half_width_95"
+    );
+    assert!(lines[1].starts_with("TCP,0.05,0.4"), "{}", lines[1]);
+    assert!(lines.contains(&"\"the paper, about\",0.2,0.5,"), "{csv}");
+    let bars = data(&page, "LP03-T1a-bars");
+    assert!(bars.contains("TCP,TCP beside TCP-LP,95,"), "{bars}");
+    let wide = data(&page, "DS-T3-wide");
     assert!(
-        lines.contains(", 0.05: 0.4855 ± 0.04969</title>"),
-        "{lines}"
+        wide.lines().next().unwrap().ends_with(",least,largest"),
+        "{wide}"
+    );
+    assert!(wide.contains("share,2,40,,10,70\n"), "{wide}");
+    let other = wide.lines().find(|line| line.starts_with("other,"));
+    assert!(other.unwrap().ends_with(",,"), "{wide}");
+    // Nothing of a name ends its field.
+    let hostile = data(&page, "DS-T3-hostile\"/../<b>");
+    let name = common::HOSTILE.replace('"', "\"\"");
+    assert!(
+        hostile.ends_with(&format!("\n\"{name}\",1,1,\n")),
+        "{hostile}"
     );
 }
 
@@ -127,7 +207,7 @@ fn the_file_needs_nothing_else_and_its_links_lead_somewhere() {
     let unique: BTreeSet<&str> = ids.iter().copied().collect();
     assert_eq!(unique.len(), ids.len(), "an id stands twice");
     for link in between(&page, " href=\"", "\"") {
-        if link.starts_with("data:text/csv,") {
+        if link.starts_with("data:text/csv;") {
             continue;
         }
         let id = link

@@ -68,26 +68,51 @@ pub fn of(figure: &Figure, looks: &[Looks]) -> Chart {
     }
 }
 
-/// The points as comma-separated values in a link: curve, x, y, and half of the 95 % confidence interval where there is one.
+/// The points as a link to a file of comma-separated values: curve, x, y, half of the 95 % confidence interval where there is one,
+/// and the least and the largest of the runs where the figure shows those.
 pub fn link(chart: &Chart) -> String {
-    let mut link = "data:text/csv,curve,x,y,half_width_95".to_owned();
+    let ranges = chart.curves.iter().any(|curve| !curve.ranges.is_empty());
+    let (heading, empty) = match ranges {
+        true => (",least,largest", ",,"),
+        false => ("", ""),
+    };
+    let [x, y] = [&chart.x, &chart.y].map(|axis| field(&axis.label));
+    let mut csv = format!("curve,{x},{y},half_width_95{heading}\n");
     for curve in &chart.curves {
-        // A quote within a quoted field is written twice (RFC 4180); what is not plain is escaped for the link.
-        let name: String = curve.name.replace('"', "\"\"");
-        let name: String = name.bytes().map(escaped).collect();
-        for point in &curve.points {
+        let name = field(&curve.name);
+        for (number, point) in curve.points.iter().enumerate() {
+            let x = match chart.kind {
+                Kind::Bars => field(&chart.along(point.x)),
+                Kind::Lines | Kind::TimeSeries => point.x.to_string(),
+            };
             let half = point.half.map_or(String::new(), |half| half.to_string());
-            link += &format!("%0A%22{name}%22,{},{},{half}", point.x, point.y);
+            let range = curve.ranges.get(number);
+            let range = range.map_or(empty.to_owned(), |[least, most]| format!(",{least},{most}"));
+            csv += &format!("{name},{x},{},{half}{range}\n", point.y);
+        }
+    }
+    let mut link = "data:text/csv;charset=utf-8,".to_owned();
+    for byte in csv.bytes() {
+        match byte.is_ascii_alphanumeric() || b",.-_".contains(&byte) {
+            true => link.push(char::from(byte)),
+            false => link += &format!("%{byte:02X}"),
         }
     }
     link
 }
 
-/// A byte of a link: letters and digits as they are, others as `%20`.
-fn escaped(byte: u8) -> String {
-    match byte.is_ascii_alphanumeric() {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
+/// A text as a field, quoted where it must be (RFC 4180). An apostrophe before what begins as a formula does keeps a spreadsheet from
+/// computing it.
+fn field(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if is_formula {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    };
+    match text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
     }
 }
 
@@ -121,8 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_a_link_are_plain() {
-        let name: String = "a \"<é,".bytes().map(escaped).collect();
-        assert_eq!(name, "a%20%22%3C%C3%A9%2C");
+    fn a_field_stays_one_and_is_no_formula() {
+        assert_eq!(field("TCP"), "TCP");
+        assert_eq!(field("a \"b\", c"), r#""a ""b"", c""#);
+        assert_eq!(field("=1+1"), "'=1+1");
     }
 }

@@ -6,7 +6,7 @@ mod looks;
 
 use maud::{Markup, html};
 use netnice_chart::axes::{Frame, axes};
-use netnice_chart::{Chart, drawing, scale, shapes};
+use netnice_chart::{Chart, Kind, drawing, scale, shapes};
 use netnice_papers::{Curve, Figure, FigureKind, XY};
 
 use data::label;
@@ -28,7 +28,7 @@ pub fn figure(id: &str, figure: &Figure) -> Markup {
     let data = data::of(figure, &looks);
     let title = format!("{id}-title");
     html! {
-        figure.chart id=(id) data-name=(figure.name) data-kind=(data.kind.name()) {
+        figure.chart id=(id) data-kind=(data.kind.name()) {
             figcaption {
                 h4 id=(title) { (figure.title) }
                 p { (figure.caption) (ranges(figure).unwrap_or_default()) }
@@ -37,7 +37,7 @@ pub fn figure(id: &str, figure: &Figure) -> Markup {
             div.plot {
                 (drawn(&looks, &data, &title))
             }
-            (numbers(figure))
+            (numbers(figure, &data))
             @if !data.is_empty() {
                 p.download { a download={(figure.name) ".csv"} href=(data::link(&data)) { "Data (CSV)" } }
             }
@@ -58,8 +58,8 @@ fn ranges(figure: &Figure) -> Option<String> {
 fn legend(figure: &Figure, looks: &[Looks]) -> Markup {
     html! {
         ul.legend {
-            @for (number, (curve, looks)) in figure.curves.iter().zip(looks).enumerate() {
-                li data-curve=(number) {
+            @for (curve, looks) in figure.curves.iter().zip(looks) {
+                li {
                     (swatch(figure, looks))
                     span { (curve.name) }
                 }
@@ -93,15 +93,14 @@ fn drawn(looks: &[Looks], data: &Chart, title: &str) -> Markup {
     let (x, y) = FRAME.scales(data, data.x_domain(), data.y_domain());
     let clip = format!("{title}-clip");
     html! {
-        svg.drawing viewBox={"0 0 " (width) " " (height)} role="img" aria-labelledby=(title)
-            data-empty[data.is_empty()] {
+        svg.drawing viewBox={"0 0 " (width) " " (height)} role="img" aria-labelledby=(title) {
             clipPath id=(clip) {
                 rect x=(FRAME.left) y=(FRAME.top) width=(width - FRAME.left - FRAME.right) height=(height - FRAME.top - FRAME.bottom) {}
             }
             g.axes { (axes(data, &x, &y, &FRAME)) }
             g.curves clip-path={"url(#" (clip) ")"} {
                 @for (number, looks) in looks.iter().enumerate() {
-                    g class={"curve " (looks.class())} style=[looks.style()] data-curve=(number) {
+                    g class={"curve " (looks.class())} style=[looks.style()] {
                         (drawing::curve(data, number, &x, &y))
                     }
                 }
@@ -118,7 +117,10 @@ fn drawn(looks: &[Looks], data: &Chart, title: &str) -> Markup {
 const ROWS: usize = 200;
 
 /// The figure as a table, for those who do not see it, and for print.
-fn numbers(figure: &Figure) -> Markup {
+fn numbers(figure: &Figure, data: &Chart) -> Markup {
+    if data.kind == Kind::TimeSeries {
+        return html! {};
+    }
     let mut at: Vec<f64> = Vec::new();
     for point in figure.curves.iter().flat_map(|curve| &curve.points) {
         if !at.contains(&point.x) {
@@ -129,15 +131,6 @@ fn numbers(figure: &Figure) -> Markup {
         }
     }
     at.sort_by(f64::total_cmp);
-    let bars = match &figure.kind {
-        FigureKind::Bars(names) => Some(names),
-        FigureKind::Lines => None,
-        FigureKind::TimeSeries => return html! {},
-    };
-    let name = |x: f64| match bars {
-        Some(names) => names.get(x as usize).cloned().unwrap_or_default(),
-        None => scale::plain(x),
-    };
     html! {
         details.numbers {
             summary { "Numbers" }
@@ -152,7 +145,7 @@ fn numbers(figure: &Figure) -> Markup {
                     tbody {
                         @for &x in &at {
                             tr {
-                                th scope="row" { (name(x)) }
+                                th scope="row" { (data.along(x)) }
                                 @for curve in &figure.curves {
                                     @let found = curve.points.iter().find(|point| point.x == x);
                                     td {
