@@ -42,8 +42,6 @@
 #define RECEIVER_CATCH_UP 2U            /* marks */
 #define RECEIVER_GROWTH_ROUNDS 16U      /* one of so many brings growth where the path is full */
 #define RECEIVER_FULL_PARTS 16U         /* full: but for a sixteenth */
-#define RECEIVER_OUTGROWN_PACKETS 8U    /* beyond a path; a short queue has overflowed by then */
-#define RECEIVER_OUTGROWN_ROUNDS 2U     /* and of so many where it has: one shows what it brought */
 #define RECEIVER_RECENT 4U              /* samples of which the smallest counts; a power of two */
 #define RECEIVER_DRIFT_SHIFT 13U        /* of clocks: at most 122 parts in a million */
 #define RECEIVER_RATE_US 10000U         /* minimum interval of a rate measurement */
@@ -315,18 +313,6 @@ POLICY_INLINE u8 receiver_is_app_limited(const struct receiver *state, u32 came,
 }
 
 /*
- * Returns whether the window is well beyond the last one that filled the path, and meets no queue: the
- * path has become faster. That a window delivers what it lets the sender send is no evidence.
- */
-POLICY_INLINE int receiver_outgrows_path(const struct receiver *state)
-{
-	u32 plateau = state->policy.plateau;
-
-	return state->cwnd > plateau + policy_max(plateau / 4, RECEIVER_OUTGROWN_PACKETS) &&
-	       state->policy.latest_queue_us <= netnice_threshold_us(&state->policy) / 2;
-}
-
-/*
  * Returns whether growth has to wait for a later round, since the window already fills the path at
  * the highest rate that it has delivered. The way back counts with the time that our ACKs wait
  * there: an upload makes a larger window necessary.
@@ -337,13 +323,11 @@ POLICY_INLINE int receiver_defers_growth(const struct receiver *state,
 	const struct netnice *policy = &state->policy;
 	u32 path_us = segment->rtt_us - policy_min(segment->rtt_us, policy->latest_queue_us);
 	u64 sixteenths_ns = (u64)state->cwnd * policy->packet_ns * RECEIVER_FULL_PARTS;
-	u32 rounds =
-		receiver_outgrows_path(state) ? RECEIVER_OUTGROWN_ROUNDS : RECEIVER_GROWTH_ROUNDS;
 
 	if (policy->slow_start || !path_us || !policy->packet_ns || !state->cwnd)
 		return 0;
 	return sixteenths_ns >= (u64)path_us * 1000 * (RECEIVER_FULL_PARTS - 1) &&
-	       state->delivered / state->cwnd % rounds != 0;
+	       state->delivered / state->cwnd % RECEIVER_GROWTH_ROUNDS != 0;
 }
 
 /* Returns whether the newest sample met no queue. */

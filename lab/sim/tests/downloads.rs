@@ -10,8 +10,6 @@ const LINK_BPS: f64 = 10e6;
 /// A link of 10 Mb/s with a queue of 2.5 bandwidth-delay products, and downloads over it.
 struct Line {
     rtt_ms: u32,
-    /// Changes of the link.
-    changes: String,
     flows: String,
 }
 
@@ -19,17 +17,8 @@ impl Line {
     fn new(rtt_ms: u32) -> Line {
         Line {
             rtt_ms,
-            changes: String::new(),
             flows: String::new(),
         }
-    }
-
-    /// The link has another rate from the beginning to `until_s`.
-    fn at_first(mut self, rate: &str, until_s: u32) -> Line {
-        self.changes = format!(
-            "changes = [{{ at = \"1ms\", rate = \"{rate}\" }}, {{ at = \"{until_s}s\", rate = \"10mbit\" }}]"
-        );
-        self
     }
 
     /// A flow from a server with `control`; `rest` are further keys of the flow.
@@ -49,11 +38,7 @@ impl Line {
     }
 
     fn run(&self, warm_up_s: u32, seconds: u32) -> RunResults {
-        let Line {
-            rtt_ms,
-            changes,
-            flows,
-        } = self;
+        let Line { rtt_ms, flows } = self;
         // Packets of 1500 B take 1.2 ms.
         let queue = 2.5 * f64::from(*rtt_ms) / 1.2;
         let text = format!(
@@ -61,7 +46,7 @@ impl Line {
              [defaults.flows]\nfrom = \"server\"\nto = \"home\"\nstart_spread = \"30ms\"\n\
              tcp = {{ delayed_ack = true, min_rto = \"200ms\" }}\n\
              [[links]]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"{}us\"\n\
-             queue = \"{queue:.0}p\"\n{changes}\n{flows}",
+             queue = \"{queue:.0}p\"\n{flows}",
             rtt_ms * 500,
         );
         let file = match ScenarioFile::parse("test", &text, &[], None) {
@@ -112,18 +97,6 @@ fn a_download_yields_to_a_plain_one_and_comes_back() {
             let from_s = 30 + rtt_ms / 20;
             let back = share(&line.run(from_s, from_s + 5), "own");
             assert!(back > 0.9, "{case}: {back:.3}");
-        }
-    }
-}
-
-/// What a window lets the sender send is no evidence of how fast the path is.
-#[test]
-fn a_download_fills_a_line_that_becomes_faster() {
-    for rate in ["300kbit", "1mbit"] {
-        for rtt_ms in [40, 100] {
-            let line = Line::new(rtt_ms).at_first(rate, 20).low("own", "cubic", "");
-            let share = share(&line.run(28, 34), "own");
-            assert!(share > 0.9, "{rate}, {rtt_ms} ms: {share:.3}");
         }
     }
 }
