@@ -2,6 +2,7 @@
 //! What both programs do on a terminal: numbers and tables as text, colours, wrong usage in one line, signals one at a time,
 //! man pages and completions.
 
+pub mod failure;
 pub mod generate;
 pub mod signals;
 pub mod style;

@@ -9,8 +9,7 @@ mod commands;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use netnice_terminal::text::say;
-use netnice_terminal::{usage, write_signals};
+use netnice_terminal::{failure, usage, write_signals};
 
 /// The laboratory of netnice: transports on simulated and emulated links, judged and compared.
 ///
@@ -35,21 +34,10 @@ fn main() -> ExitCode {
         Ok(lab) => lab,
         Err(error) => return usage::report(&error, &Lab::command()),
     };
-    match lab.command.run() {
-        Ok(code) => code,
-        Err(error) => {
-            if let Some(usage) = error.downcast_ref() {
-                return usage::report(usage, &Lab::command());
-            }
-            // The line includes the causes of the error.
-            say!("netnice: {error:#}");
-            let log = error
-                .downcast_ref::<netnice_kernel::Error>()
-                .and_then(netnice_kernel::Error::log);
-            if let Some(log) = log.filter(|_| std::env::var_os("NETNICE_LOG").is_some()) {
-                say!("{log}");
-            }
-            ExitCode::FAILURE
-        }
-    }
+    lab.command.run().unwrap_or_else(|error| {
+        let log = error
+            .downcast_ref::<netnice_kernel::Error>()
+            .and_then(netnice_kernel::Error::log);
+        failure::report(&error, &Lab::command(), log)
+    })
 }

@@ -18,8 +18,7 @@ mod unprivileged;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use netnice_terminal::text::say;
-use netnice_terminal::{usage, write_signals};
+use netnice_terminal::{failure, usage, write_signals};
 
 /// Low priority for network transfers: they take what others leave, and give way within a
 /// round-trip time or two.
@@ -63,23 +62,12 @@ fn main() -> ExitCode {
         Ok(netnice) => netnice,
         Err(error) => return usage::report(&error, &Netnice::command()),
     };
-    match netnice.command.run() {
-        Ok(code) => code,
-        Err(error) => {
-            if let Some(usage) = error.downcast_ref() {
-                return usage::report(usage, &Netnice::command());
-            }
-            // The line includes the causes of the error.
-            say!("netnice: {error:#}");
-            let log = error
-                .downcast_ref::<netnice_kernel::Error>()
-                .and_then(netnice_kernel::Error::log);
-            if let Some(log) = log.filter(|_| std::env::var_os("NETNICE_LOG").is_some()) {
-                say!("{log}");
-            }
-            ExitCode::FAILURE
-        }
-    }
+    netnice.command.run().unwrap_or_else(|error| {
+        let log = error
+            .downcast_ref::<netnice_kernel::Error>()
+            .and_then(netnice_kernel::Error::log);
+        failure::report(&error, &Netnice::command(), log)
+    })
 }
 
 #[cfg(test)]
