@@ -76,12 +76,11 @@ POLICY_INLINE u32 netnice_growth_us(const struct netnice *state)
  */
 POLICY_INLINE u32 netnice_next_plateau(const struct netnice *state, u32 cwnd, u32 filled)
 {
-	u32 calm_us =
-		policy_max(netnice_growth_us(state), state->threshold_floor * NETNICE_TICK_US);
+	u32 calm_us = policy_max(netnice_growth_us(state), state->threshold_floor_us);
 	u32 plateau = policy_max(filled, policy_min(state->plateau, cwnd));
 	u32 beyond = plateau - filled;
 
-	if (state->spread * NETNICE_TICK_US > calm_us)
+	if (state->spread_us > calm_us)
 		return plateau;
 	return plateau - (beyond - policy_min(beyond, NETNICE_PLATEAU_PACKETS)) / 2;
 }
@@ -92,7 +91,7 @@ POLICY_INLINE u32 netnice_next_plateau(const struct netnice *state, u32 cwnd, u3
  */
 POLICY_INLINE u32 netnice_standing_queue_us(const struct netnice *state)
 {
-	u32 spread_us = state->spread * NETNICE_TICK_US;
+	u32 spread_us = state->spread_us;
 	u32 jitter_us = spread_us - policy_min(spread_us, netnice_growth_us(state));
 
 	return state->over_queue_us - policy_min(state->over_queue_us, jitter_us - jitter_us / 4);
@@ -134,7 +133,7 @@ POLICY_INLINE int netnice_others_start(const struct netnice *state, u32 cwnd)
 		return 0;
 	product = netnice_bandwidth_delay_product(state);
 	return cwnd >= product - product / 4 && cwnd <= product + product / 4 &&
-	       state->spread * NETNICE_TICK_US <= state->minimum_rtt_us / 8;
+	       state->spread_us <= state->minimum_rtt_us / 8;
 }
 
 /*
@@ -210,9 +209,8 @@ POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cw
 {
 	int returns = state->slow_start && state->report.yields;
 	int few = returns || netnice_is_visited(state) || netnice_others_start(state, cwnd);
-	u32 packets = policy_max(few ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
 
-	return policy_min(packets, NETNICE_OVER_LIMIT);
+	return policy_max(few ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
 }
 
 /* Returns whether so many packets in a row have been over the threshold that they indicate congestion. */
@@ -247,13 +245,12 @@ POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack 
 		if (state->inference && !netnice_is_indication(state, cwnd))
 			state->inference -= 1;
 		if (state->blind_rounds && !--state->blind_rounds)
-			state->pause_scale = 0;
+			state->blind_scale = 0;
 		netnice_test_limit(state, cwnd);
 		netnice_learn_share_of_round(state, ack);
 		if (!state->inference)
 			state->report.phase = POLICY_AVOIDANCE;
-		state->growth = policy_min(netnice_plan_growth(state, cwnd, queue_us, threshold_us),
-					   NETNICE_LARGEST_GROWTH);
+		state->growth = netnice_plan_growth(state, cwnd, queue_us, threshold_us);
 	}
 	return 0;
 }
@@ -359,7 +356,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 			return netnice_resume_yielding(state);
 		}
 		/* Trains for a rate that is not confirmed may be too long for the queue. */
-		if (state->shared && state->recurrences && netnice_follows_reaction(state, ack))
+		if (state->claimed_slots && netnice_follows_reaction(state, ack))
 			netnice_return(state);
 		if (netnice_is_loss_event(state, ack))
 			cwnd = netnice_on_loss(state, ack, cwnd);

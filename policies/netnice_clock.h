@@ -27,23 +27,23 @@
 POLICY_INLINE u32 netnice_allow_drift(struct netnice *state, u32 now_us)
 {
 	u32 now_s = now_us / 1000000;
-	u32 silent_s = (now_s - state->heard_s) & NETNICE_HEARD_MASK;
-	u32 slack = state->one_way_slack + silent_s * (1000 / NETNICE_TICK_US);
+	u32 silent_s = now_s - state->heard_s;
 
+	/* The clock has wrapped: a pause of less than that. */
+	if (now_s < state->heard_s)
+		silent_s += NETNICE_CLOCK_WRAPS_S;
 	state->heard_s = now_s;
-	if (state->one_way_slack != NETNICE_SLACK_UNKNOWN)
-		state->one_way_slack = policy_min(slack, NETNICE_SLACK_UNKNOWN - 1);
+	if (state->one_way_slack_us != NETNICE_SLACK_UNKNOWN)
+		state->one_way_slack_us += silent_s * NETNICE_DRIFT_US_PER_S;
 	return silent_s;
 }
 
 /* Returns whether a fall of `beyond_us` more than round trips allow shows a queue in the smallest one. */
 POLICY_INLINE int netnice_believe_excess(struct netnice *state, u32 beyond_us)
 {
-	u32 excess_ms = state->clock.excess_ms + (beyond_us + 999) / 1000;
-
-	if (excess_ms > policy_min(state->minimum_rtt_us / 2000, NETNICE_EXCESS_LIMIT_MS))
+	if (state->excess_us + beyond_us > state->minimum_rtt_us / 2)
 		return 0;
-	state->clock.excess_ms = excess_ms;
+	state->excess_us += beyond_us;
 	return 1;
 }
 
@@ -54,34 +54,33 @@ POLICY_INLINE int netnice_believe_excess(struct netnice *state, u32 beyond_us)
 POLICY_INLINE u32 netnice_one_way_queue_us(struct netnice *state, u32 delay_us, u32 rtt_queue_us,
 					   u8 restarted)
 {
-	u32 slack = state->one_way_slack;
-	u32 fall_us, queue_us, allowed_us;
+	u32 slack_us = state->one_way_slack_us;
+	u32 fall_us, queue_us;
 
 	if (restarted || !state->minimum_one_way_us) {
 		state->minimum_one_way_us = delay_us;
-		slack = NETNICE_SLACK_UNKNOWN;
+		slack_us = NETNICE_SLACK_UNKNOWN;
 	}
 	if (delay_us < state->minimum_one_way_us) {
 		fall_us = state->minimum_one_way_us - delay_us;
 		state->minimum_one_way_us = delay_us;
-		allowed_us = slack * NETNICE_TICK_US;
-		if (slack == NETNICE_SLACK_UNKNOWN) {
+		if (slack_us == NETNICE_SLACK_UNKNOWN) {
 			/* No earlier sample limits the fall. */
-		} else if (fall_us <= allowed_us) {
-			slack -= (fall_us + NETNICE_TICK_US / 2) / NETNICE_TICK_US;
-		} else if (netnice_believe_excess(state, fall_us - allowed_us)) {
-			slack = 0;
+		} else if (fall_us <= slack_us) {
+			slack_us -= fall_us;
+		} else if (netnice_believe_excess(state, fall_us - slack_us)) {
+			slack_us = 0;
 		} else {
 			state->minimum_one_way_us -= rtt_queue_us;
 			state->clock.started += 1;
-			slack = NETNICE_SLACK_UNKNOWN;
+			slack_us = NETNICE_SLACK_UNKNOWN;
 		}
 	}
 	queue_us = delay_us - state->minimum_one_way_us;
 	/* The resolution of the stamps, too, lets delays fall. */
-	fall_us = rtt_queue_us + state->clock.excess_ms * 1000 + NETNICE_DRIFT_US;
+	fall_us = rtt_queue_us + state->excess_us + NETNICE_DRIFT_US;
 	fall_us -= policy_min(fall_us, queue_us);
-	state->one_way_slack = policy_min(slack, netnice_ticks(fall_us));
+	state->one_way_slack_us = policy_min(slack_us, fall_us);
 	return queue_us;
 }
 

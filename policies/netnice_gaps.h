@@ -108,11 +108,11 @@ POLICY_INLINE void netnice_weigh_gap(struct netnice *state, u32 gap_us, u32 acke
 POLICY_CALLED u32 netnice_learn_gap(struct netnice *state, const struct netnice_ack *ack)
 {
 	POLICY_STEP_NEEDS(state && ack);
-	u32 gap_us = (ack->now_us - state->gap_acked_us) & NETNICE_GAP_TIME_MASK;
+	u32 gap_us = ack->now_us - state->gap_acked_us;
 
 	if (state->report.phase == POLICY_YIELDING || state->on_trial || ack->at_receiver)
 		return 0;
-	state->gap_acked_us = ack->now_us & NETNICE_GAP_TIME_MASK;
+	state->gap_acked_us = ack->now_us;
 	if (!ack->acked || ack->acked > 2 || ack->app_limited || ack->ca_state != CA_OPEN ||
 	    gap_us > NETNICE_GAP_LONGEST_US)
 		return 0;
@@ -130,7 +130,7 @@ POLICY_INLINE u32 netnice_link_ns(const struct netnice *state)
 	u32 enough = state->share_evidence ? NETNICE_GAP_EVIDENCE / 4 : NETNICE_GAP_EVIDENCE;
 	u32 slot_ns = state->gap_mode_us * 1000U / netnice_gap_slots(state);
 
-	if (state->gap_evidence < enough || !state->handshake ||
+	if (state->gap_evidence < enough || !state->handshake_us ||
 	    slot_ns + slot_ns / 8 > state->packet_ns)
 		return state->packet_ns;
 	return slot_ns;

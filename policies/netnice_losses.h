@@ -218,7 +218,7 @@ POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 lost, u32 deliv
 	if (below && !grew && (state->confirmed || state->blind_rounds <= NETNICE_BLIND_ROUNDS))
 		return netnice_yield_blindly(state);
 	state->confirmed |= alike && grew;
-	state->limit = policy_min(delivered, NETNICE_LARGEST_LIMIT);
+	state->limit = delivered;
 	if (delivered >= NETNICE_EVIDENT_LIMIT &&
 	    lost * NETNICE_EVIDENT_PARTS >=
 		    delivered + NETNICE_EVIDENT_LOSSES * NETNICE_EVIDENT_PARTS)
@@ -239,7 +239,7 @@ POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 lost, u32 deliv
 POLICY_INLINE void netnice_raise_limit(struct netnice *state, u32 delivered)
 {
 	if (state->evident && delivered > state->limit)
-		state->limit = policy_min(delivered, NETNICE_LARGEST_LIMIT);
+		state->limit = delivered;
 }
 
 /*
@@ -252,13 +252,12 @@ POLICY_CALLED u32 netnice_judge_losses(struct netnice *state, const struct netni
 {
 	POLICY_STEP_NEEDS(state && ack);
 	u32 delivered = ack->delivered - ack->acked - state->reaction_mark;
-	u32 lost = state->cwnd_cnt + ack->lost;
+	u32 lost = state->judged_losses + ack->lost;
 
-	state->cwnd_cnt = lost;
+	state->judged_losses = lost;
 	if (!netnice_follows_reaction(state, ack))
 		return cwnd;
 	state->judging = 0;
-	state->cwnd_cnt = 0;
 	state->reaction_mark =
 		ack->prior_delivered + policy_min(cwnd / 4, ack->delivered - ack->prior_delivered);
 	if (ack->app_limited)
@@ -307,9 +306,9 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 
 	netnice_mark_reaction(state, ack->delivered);
 	state->judging = !state->recovering && netnice_met_no_queue(state) &&
-			 state->round_high * NETNICE_TICK_US <= netnice_threshold_us(state);
+			 state->round_high_us <= netnice_threshold_us(state);
 	state->late_losses = !state->judging;
-	state->cwnd_cnt = state->judging ? ack->lost : 0;
+	state->judged_losses = ack->lost;
 	/* What was sent beyond the limit explains the loss. */
 	if (state->limit && cwnd > state->limit)
 		state->blind_rounds = 0;
@@ -346,7 +345,7 @@ POLICY_INLINE void netnice_on_undo(struct netnice *state, u32 cwnd)
 		netnice_forget_limit(state);
 	if (cwnd <= NETNICE_PROBE_CWND)
 		return;
-	state->plateau = policy_min(policy_max(state->plateau, cwnd), NETNICE_NO_PLATEAU);
+	state->plateau = policy_max(state->plateau, cwnd);
 	if (state->report.phase == POLICY_YIELDING && state->probe_rounds > NETNICE_PROBE_ROUNDS)
 		netnice_return(state);
 }

@@ -21,7 +21,7 @@
 POLICY_INLINE u32 netnice_variation_us(const struct netnice *state, u32 packet_ns)
 {
 	u32 jitter_us = policy_max(NETNICE_THRESHOLD_JITTERS * state->jitter_us,
-				   NETNICE_THRESHOLD_SPREADS * state->spread * NETNICE_TICK_US);
+				   NETNICE_THRESHOLD_SPREADS * state->spread_us);
 
 	return policy_max(NETNICE_THRESHOLD_HALF_PACKETS * (packet_ns / 2000), jitter_us);
 }
@@ -29,8 +29,7 @@ POLICY_INLINE u32 netnice_variation_us(const struct netnice *state, u32 packet_n
 /* The threshold where a packet takes `packet_ns`. */
 POLICY_INLINE u32 netnice_threshold_at_us(const struct netnice *state, u32 packet_ns)
 {
-	return policy_max(state->threshold_floor * NETNICE_TICK_US,
-			  netnice_variation_us(state, packet_ns));
+	return policy_max(state->threshold_floor_us, netnice_variation_us(state, packet_ns));
 }
 
 POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
@@ -45,14 +44,14 @@ POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
  */
 POLICY_INLINE void netnice_learn_spread(struct netnice *state)
 {
-	u32 low = netnice_ticks(state->round_queue_us + state->packet_ns / 500);
-	u32 range = state->round_high > low ? state->round_high - low : 0;
+	u32 low_us = state->round_queue_us + 2 * (state->packet_ns / 1000);
+	u32 range_us = state->round_high_us - policy_min(state->round_high_us, low_us);
 
-	range = policy_min(range, NETNICE_JITTER_LIMIT_US / NETNICE_TICK_US);
-	if (range > state->spread)
-		state->spread += (range - state->spread + 15) / 16;
+	range_us = policy_min(range_us, NETNICE_JITTER_LIMIT_US);
+	if (range_us > state->spread_us)
+		state->spread_us += (range_us - state->spread_us + 15) / 16;
 	else
-		state->spread -= (state->spread - range + 3) / 4;
+		state->spread_us -= (state->spread_us - range_us + 3) / 4;
 }
 
 /*
@@ -110,7 +109,7 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, const struct netnic
 			state->low_support -= 1;
 		return 0;
 	}
-	fall_us = policy_min(state->minimum_rtt_us - sample_rtt_us, 65535);
+	fall_us = state->minimum_rtt_us - sample_rtt_us;
 	if (rare || !state->low_support || fall_us > state->low_fall_us)
 		state->low_fall_us = fall_us;
 	if (!rare && state->low_support < NETNICE_LOW_ENOUGH - NETNICE_LOW_SUPPORT) {
@@ -119,10 +118,10 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, const struct netnic
 	}
 	state->low_support = 0;
 	/* What met no queue so far may have met a held ACK. */
-	if (state->low_fall_us > state->threshold_floor * NETNICE_TICK_US)
+	if (state->low_fall_us > state->threshold_floor_us)
 		state->whole_acks = 0;
-	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
-	state->clock.excess_ms -= policy_min(state->clock.excess_ms, state->low_fall_us / 1000U);
+	state->one_way_slack_us = NETNICE_SLACK_UNKNOWN;
+	state->excess_us -= policy_min(state->excess_us, state->low_fall_us);
 	state->minimum_rtt_us -= state->low_fall_us;
 	return state->low_fall_us;
 }
@@ -147,7 +146,7 @@ POLICY_INLINE u32 netnice_queue_us(struct netnice *state, const struct netnice_a
 		return queue_us;
 	delay_us = netnice_one_way_queue_us(state, delay_us, queue_us, restarted);
 	/* A round trip at its minimum shows an empty forward path: any excess is clock drift. */
-	if (delay_us > NETNICE_DRIFT_US && queue_us < state->threshold_floor * NETNICE_TICK_US / 4)
+	if (delay_us > NETNICE_DRIFT_US && queue_us < state->threshold_floor_us / 4)
 		state->minimum_one_way_us += (delay_us - NETNICE_DRIFT_US) / 8;
 	return policy_min(queue_us, delay_us);
 }
@@ -244,7 +243,7 @@ POLICY_CALLED u32 netnice_sample(struct netnice *state, const struct netnice_ack
 		return 0;
 	if (ack->ca_state != CA_OPEN && ack->sample_rtt_us < state->minimum_rtt_us)
 		return 0;
-	queue_us = policy_min(netnice_queue_us(state, ack), NETNICE_QUEUE_LIMIT_US);
+	queue_us = netnice_queue_us(state, ack);
 	/* The delay of a pair is that of its second packet, as with one ACK for both. */
 	if (netnice_splits_pair(state, ack)) {
 		state->round_prompt = 1;
@@ -264,16 +263,15 @@ POLICY_CALLED u32 netnice_sample(struct netnice *state, const struct netnice_ack
 	netnice_learn_jitter(state, queue_us);
 	state->latest_queue_us = queue_us;
 	state->round_queue_us = policy_min(state->round_queue_us, queue_us);
-	state->round_high = policy_max(state->round_high, netnice_ticks(queue_us));
+	state->round_high_us = policy_max(state->round_high_us, queue_us);
 	if (prompt)
 		state->round_prompt = 1;
 	if (queue_us <= netnice_threshold_us(state)) {
 		state->over_packets = 0;
 	} else if (prompt && netnice_follows_reaction(state, ack) &&
 		   !netnice_may_be_lone(ack, queue_us - netnice_threshold_us(state))) {
-		state->over_queue_us = policy_min(agreed_us, NETNICE_OVER_QUEUE_LIMIT_US);
-		state->over_packets =
-			policy_min(state->over_packets + ack->acked, NETNICE_OVER_LIMIT);
+		state->over_queue_us = agreed_us;
+		state->over_packets += ack->acked;
 	}
 	return 0;
 }

@@ -29,10 +29,7 @@
 #define NETNICE_VERDICT_ROUNDS 2U     /* from a probe to the decision on its ACK */
 #define NETNICE_CLEAN_PROBES 4U       /* in a row that end yielding */
 #define NETNICE_RETURN_SHIFT 2U       /* growth after yielding: cwnd / 4 per round */
-#define NETNICE_TICK_US 20U           /* unit of delays kept in 16 bits */
 #define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth; a recurrence means others */
-#define NETNICE_LARGEST_GROWTH 32767U /* 15 bits */
-#define NETNICE_OVER_LIMIT 65535U     /* larger windows need no more packets in a row */
 #define NETNICE_INDICATION_PACKETS 4U /* least number in a row over the threshold */
 #define NETNICE_TRIAL_WAIT_US 500000U /* a delay steady this long may be a longer path */
 #define NETNICE_TRIAL_WAIT_ROUNDS 4U  /* and at least so many round trips: several probes */
@@ -40,11 +37,12 @@
 #define NETNICE_MOVED_WAITS 2U        /* and up to 8 s by a queue that moves */
 #define NETNICE_TRIAL_PACKETS 128U    /* delivered without a loss, at least */
 #define NETNICE_STEADY_GAP_S 20U      /* four longest pauses without an ACK: it may have moved */
-#define NETNICE_HEARD_MASK 127U       /* 7 bits of seconds */
 #define NETNICE_STEADY_PARTS 16U      /* steady: within a sixteenth of itself */
 #define NETNICE_RATE_PACKETS 4U       /* of a rate sample, at least */
 #define NETNICE_RATE_LEAK_SHIFT 13U   /* the highest rate decays within some thousand rounds */
 #define NETNICE_DRIFT_US 2000U        /* twice the resolution of a millisecond clock */
+#define NETNICE_DRIFT_US_PER_S 1000U  /* of clocks, at most */
+#define NETNICE_CLOCK_WRAPS_S 4294U   /* of microseconds in 32 bits */
 #define NETNICE_LOW_SUPPORT 8U /* of a sample below the minimum; each other one takes 1 away */
 #define NETNICE_LOW_ENOUGH 24U /* three in a row, or a few more among others */
 #define NETNICE_UNDER_RATE_PARTS 12U   /* with pacing's excess of 1/15: 98 % of the link's rate */
@@ -58,14 +56,13 @@
 #define NETNICE_DOUBTFUL_PROBES 32U /* that one yielding heeds */
 #define NETNICE_BLIND_PROBES 3U     /* clean probes that end yielding after a blind loss */
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
-#define NETNICE_BLIND_SCALE_LIMIT (4 * NETNICE_PAUSE_UNIT)
+#define NETNICE_BLIND_SCALE_LIMIT 4U
 #define NETNICE_REPAIR_ROUNDS 4U       /* from probe to probe in a recovery, at most */
 #define NETNICE_POLICED_LOSSES 4U      /* in one event; losses at random are seldom so many */
 #define NETNICE_POLICED_PARTS 16U      /* and so large a part of a round: a sixteenth */
 #define NETNICE_EVIDENT_LOSSES 5U      /* in one event, and beside these */
 #define NETNICE_EVIDENT_PARTS 12U      /* a twelfth of a round: no losses at random are so many */
 #define NETNICE_EVIDENT_LIMIT 10U      /* in packets; what is measured of less is too coarse */
-#define NETNICE_LARGEST_LIMIT 32767U   /* 15 bits */
 #define NETNICE_LIMIT_ROUNDS 124U      /* growth tests a confirmed limit that seldom */
 #define NETNICE_REFILL_ROUNDS 4U       /* the empty bucket of a policer gains a little */
 #define NETNICE_WHOLE_ACKS 7U          /* in all, that show a receiver which holds no ACKs */
@@ -76,38 +73,33 @@
 #define NETNICE_SHARE_WAITS 7U         /* doublings of that number */
 #define NETNICE_SHARE_RELIEF 8U        /* back-offs at the full rate that take one doubling away */
 #define NETNICE_TOGETHER_TRAINS 3U     /* in a row that show a common queue */
-#define NETNICE_LEAD_LIMIT_US 67000U   /* 27 bits of nanoseconds, signed */
 #define NETNICE_LEAD_SHIFT 4           /* the mean over trains: a sixteenth of each new one */
-#define NETNICE_TURN_SHIFT 20          /* time in a fair queue is counted in units of 1.05 s */
-#define NETNICE_TURN_TIME 29U          /* 30 s: then the flow takes a turn, doubled each time */
-#define NETNICE_KNOWN_TURNS 2U      /* in a row that met others, with the link's rate as it was */
+#define NETNICE_TURN_US                                                                            \
+	30000000U              /* in a fair queue: then the flow takes a turn, doubled each time */
+#define NETNICE_TURN_WAITS 4U  /* doublings */
+#define NETNICE_KNOWN_TURNS 2U /* in a row that met others, with the link's rate as it was */
 #define NETNICE_GAP_FEWEST_SLOTS 2U /* in the mode of gaps between ACKs: half of the link */
 #define NETNICE_GAP_HYPOTHESES 3U   /* two, three or four slots */
-#define NETNICE_GAP_SUPPORT 31U     /* 5 bits */
-#define NETNICE_GAP_TIME_MASK 0x7fffffffU /* 31 bits */
-#define NETNICE_GAP_SHORTEST_US 64U       /* of the mode: the resolution of time */
-#define NETNICE_GAP_MODE_LIMIT_US 32000U  /* less than half of what `handshake` holds */
-#define NETNICE_GAP_LONGEST_US 65535U     /* 16 bits */
-#define NETNICE_GAP_TOLERANCE 2U          /* of whole slots, in sixteenths */
-#define NETNICE_GAP_FOR 24U               /* weight of a telling gap */
-#define NETNICE_GAP_AGAINST 8U            /* of a gap that is no whole slots; of other gaps 1 */
-#define NETNICE_GAP_EVIDENCE 256U         /* sum at which a slot is the link's packet time */
-#define NETNICE_GAP_EVIDENCE_LIMIT 511U   /* 9 bits */
+#define NETNICE_GAP_SUPPORT 31U
+#define NETNICE_GAP_SHORTEST_US 64U /* of the mode: the resolution of time */
+#define NETNICE_GAP_MODE_LIMIT_US 32000U
+#define NETNICE_GAP_LONGEST_US 65535U
+#define NETNICE_GAP_TOLERANCE 2U  /* of whole slots, in sixteenths */
+#define NETNICE_GAP_FOR 24U       /* weight of a telling gap */
+#define NETNICE_GAP_AGAINST 8U    /* of a gap that is no whole slots; of other gaps 1 */
+#define NETNICE_GAP_EVIDENCE 256U /* sum at which a slot is the link's packet time */
+#define NETNICE_GAP_EVIDENCE_LIMIT 511U
 #define NETNICE_CONFIRM_HALF_SLOTS 3U /* one and a half: between a fair queue and a slower link */
 #define NETNICE_CONFIRM_LIMIT 3U      /* slots that one train may add at most */
 #define NETNICE_CONFIRM_TRAINS 16U    /* that decide, if they come in time */
-#define NETNICE_CONFIRM_TIME 3U       /* 2 to 3 s, in which trains are a round trip apart */
+#define NETNICE_CONFIRM_US 2500000U   /* in which trains are a round trip apart */
 #define NETNICE_CONFIRM_SLOTS 8U      /* from one packet of a train to the next, at most */
 #define NETNICE_GAP_WAITS 3U /* doublings for each time that trains do not confirm what gaps show */
-#define NETNICE_HANDSHAKE_MASK 0xfffU /* 12 bits */
-#define NETNICE_SLACK_UNKNOWN 65535U
-#define NETNICE_QUEUE_LIMIT_US 0xffffffU      /* 24 bits */
-#define NETNICE_OVER_QUEUE_LIMIT_US 0x1fffffU /* 21 bits */
+#define NETNICE_SLACK_UNKNOWN 0xffffffffU
 #define NETNICE_NO_SAMPLE 0xffffffffU
-#define NETNICE_NO_PLATEAU 0xfffffU /* 20 bits */
+#define NETNICE_NO_PLATEAU 0xffffffffU
 
 #define NETNICE_DELAYED_ACK_US 40000U /* of Linux, the shortest */
-#define NETNICE_EXCESS_LIMIT_MS 255U  /* 8 bits: see netnice_believe_excess() */
 #define NETNICE_LONG_QUEUE 4U         /* in thresholds: a probe that meets it shows others */
 #define NETNICE_BRIEF_STAYS 3U        /* failed returns that make a stay of others count as long */
 #define NETNICE_BRIEF_PROBE_ROUNDS 2U /* longest pause between probes in a stay that may be brief */
@@ -115,93 +107,97 @@
 #define NETNICE_BRIEF_PAUSE_SCALE (3 * NETNICE_PAUSE_UNIT) /* 19 probes; a stay is long then */
 #define NETNICE_VISIT_SHIFT 2U /* a queue of a quarter of a round trip is that of a brief stay */
 
+/* One connection. Every member has one meaning in all phases. Counts of packets have no unit in their name. */
 struct netnice {
 	struct policy_report report; /* must be first */
+
+	/* Measured: what the newest packets met, and the round that is under way. */
 	struct one_way_delay clock;
+	u32 heard_s; /* when the newest ACK came */
+	u32 latest_queue_us;
+	u32 over_queue_us; /* queueing delay, the smaller of the last two samples over the threshold */
+	u32 over_packets;   /* in a row that met a queue over the threshold */
+	u32 round_end;      /* `delivered` at which the round ends */
+	u32 round_queue_us; /* smallest queueing delay of the round */
+	u32 round_high_us;  /* largest one */
+	u32 reaction_mark;  /* `delivered` at the last reaction: older packets do not count */
+	u8 round_prompt;    /* a sample of this round is certainly free of a delayed ACK */
+	u8 doubtful;        /* SACK blocks of this round cover what cannot have arrived */
+	u8 lone_acks;       /* see delayed_ack.h */
+	u8 whole_acks; /* of all that was outstanding, which met no queue: see netnice_sample() */
+
+	/* Believed: the path and its link. */
 	u32 minimum_rtt_us;
 	u32 minimum_one_way_us;
-	u32 round_end;          /* `delivered` at which the round ends */
-	u32 round_queue_us;     /* smallest queueing delay of the round */
-	u32 reaction_mark;      /* `delivered` at the last reaction: older packets do not count */
-	u32 over_queue_us : 21; /* queueing delay, the smaller of the last two samples */
-	u32 brief_stays : 2;    /* returns that found the link free soon after others came */
-	u32 deep : 1;           /* a probe has met a queue of half a round trip */
-	u32 probe_rounds : 7;   /* round trips between probes while yielding */
-	u32 shared : 1;         /* yielding: others are served between the packets of a train */
-	u32 latest_queue_us : 24;
-	u32 heard_s : 7;        /* when the newest ACK came, in seconds that wrap */
-	u32 trains : 1;         /* while yielding, probes are trains: see netnice_trains.h */
-	u32 packet_ns;          /* time of one packet at the link's rate */
-	u32 plateau : 20;       /* last window that filled the link without a queue, in packets */
-	u32 low_support : 5;    /* of round trips below the minimum: see netnice_follow_fall() */
-	u32 share_evidence : 3; /* see netnice_learn_share(), netnice_train_round() */
-	u32 gap_wait : 3;       /* see netnice_forget_slots() */
-	u32 cwnd_cnt : 20; /* progress towards the next packet of growth; if `judging`, losses */
-	u32 handshake : 12; /* its round trip in ticks of 20 us, which wrap after 82 ms; 0: unknown */
-	union {
-		u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
-		u32 trial_start;     /* on trial: `delivered` at its start */
-		struct {
-			/* If `shared`: how much sooner the first packets of trains come than on a slower link; 0: unknown. */
-			s32 lead_ns : 27;
-			u32 weighed : 5; /* trains that netnice_weigh_train() has seen: at most 16 */
-		};
-		/* Otherwise: as the other members `gap_`, see netnice_gaps.h. */
-		struct {
-			u32 gap_acked_us : 31; /* when the latest ACK came */
-			u32 gap_told : 1;      /* its gap was evidence */
-		};
-	};
-	union {
-		u16 steady_low; /* in ticks of 20 us, as `steady_high` and the next three; on trial: what was added */
-		u16 shared_since; /* if `shared`: when it began, see netnice_shared_time() */
-		u16 gap_mode_us;  /* the most frequent gap between ACKs, per packet */
-	};
-	union {
-		u16 steady_high;
-		struct {
-			u16 gap_support : 5;
-			u16 gap_parts : 2; /* hypothesis of netnice_gap_slots() */
-			u16 gap_evidence : 9;
-		};
-		/* If `shared`: how much longer the round trip of a train's first packet takes than the handshake's. */
-		u16 excess_us;
-	};
-	u16 threshold_floor;
-	u16 round_high;   /* largest queueing delay of the round */
-	u16 spread : 10;  /* range of a round's samples when nobody adds a queue: at most 1000 */
-	u16 together : 2; /* trains in a row whose packets followed one another at the known rate */
-	u16 share_wait : 3; /* see netnice_learn_share() */
-	u16 jittery : 1;    /* delays vary when the flow has the link: trains would show nothing */
-	u16 over_packets;   /* in a row that met a queue over the threshold */
-	u16 low_fall_us;    /* by how much the lowest of the low samples lies below the minimum */
-	u16 one_way_slack;  /* by how much one-way delays may still fall, in ticks */
-	u16 jitter_us : 15; /* mean change from sample to sample: at most 20,000 */
-	u16 doubted : 1;    /* the rate of the last back-off was between full and much lower */
-	u16 growth : 15; /* packets per round, at most 32767; while yielding, probes of netnice_is_doubtful() */
-	u16 late_losses : 1; /* losses before the latest reaction may yet be found: see netnice_await_late_losses() */
-	u16 limit : 15;  /* packets that a policer passes per smallest round trip; 0: none known */
-	u16 evident : 1; /* `limit` is a policer's: losses at random are never so many */
-	u16 pause_scale; /* of the longest pause, or of the clean probes after a blind loss, relative to the first; or 0 */
-	u8 lone_acks : 5;
-	u8 whole_acks : 3; /* of all that was outstanding, which met no queue: see netnice_sample() */
-	u8 blind_rounds : 7; /* rounds in which a blind loss means others: at most 124 */
-	u8 doubtful : 1;     /* SACK blocks of this round cover what cannot have arrived */
-	u8 slow_start : 1;
-	u8 round_prompt : 1; /* a sample of this round is certainly free of a delayed ACK */
-	u8 recovering : 1;
-	u8 pausing : 1; /* a lone packet is sent, and the long pause follows it */
-	/*
-	 * Indications within inference time-outs. If `shared`: how many times the highest rate had goes into the link's, less 1,
-	 * as gaps between ACKs showed it and trains have not confirmed yet.
-	 */
-	u8 recurrences : 2;
-	u8 judging : 1;   /* a loss event of packets that met no queue is not yet judged */
-	u8 confirmed : 1; /* `limit` was met twice */
-	/* Rounds until the inference time-out; while yielding, clean probes wanted: at most 12. */
-	u8 inference : 4;
-	u8 on_trial : 1; /* a steady delay counts as the path's until a queue shows */
-	u8 trial_wait : 3; /* quadruplings of the time before the next trial, doublings of that before a turn */
+	u32 one_way_slack_us; /* by how much one-way delays may still fall */
+	u32 excess_us;        /* queue in the smallest round trip: see netnice_clock.h */
+	u32 low_fall_us;      /* by how much the lowest of the low samples lies below the minimum */
+	u32 low_support;      /* of round trips below the minimum: see netnice_follow_fall() */
+	u32 handshake_us;     /* its round trip; 0: unknown */
+	u32 packet_ns;        /* time of one packet at the link's rate */
+	u32 threshold_floor_us;
+	u32 jitter_us; /* mean change from sample to sample */
+	u32 spread_us; /* range of a round's samples when nobody adds a queue */
+	u32 plateau;   /* last window that filled the link without a queue */
+	u32 limit;     /* packets that a policer passes per smallest round trip; 0: none known */
+	u8 evident;    /* `limit` is a policer's: losses at random are never so many */
+	u8 confirmed;  /* `limit` was met twice */
+
+	/* Decided: the phase, and what ends it. */
+	u8 slow_start;
+	u8 recovering;
+	u32 growth;      /* packets per round */
+	u32 cwnd_cnt;    /* progress towards the next packet of growth */
+	u8 inference;    /* rounds until the inference time-out */
+	u8 recurrences;  /* indications within inference time-outs */
+	u8 clean_probes; /* while yielding: so many more end it */
+	u8 probe_rounds; /* round trips between probes */
+	u8 pausing;      /* a lone packet is sent, and the long pause follows it */
+	u8 brief_stays;  /* returns that found the link free soon after others came */
+	u8 deep;         /* a probe has met a queue of half a round trip */
+	u32 pause_scale; /* of the longest pause, in units of 1 / NETNICE_PAUSE_UNIT */
+
+	/* Evidence: losses. */
+	u8 judging; /* a loss event of packets that met no queue is not yet judged */
+	u8 late_losses; /* losses before the latest reaction may yet be found: see netnice_await_late_losses() */
+	u8 blind_rounds; /* rounds in which a blind loss means others */
+	u8 blind_scale; /* of the clean probes that end a yielding after a blind loss; 0: none of late */
+	u8 doubtful_probes; /* see netnice_is_doubtful() */
+	u32 judged_losses;  /* of the event that is being judged */
+
+	/* Evidence: a longer path. */
+	u8 on_trial;         /* a steady delay counts as the path's until a queue shows */
+	u8 trial_waits;      /* quadruplings of the time before the next trial */
+	u32 added_us;        /* on trial: part of the smallest delays */
+	u32 trial_start;     /* on trial: `delivered` at its start */
+	u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
+	u32 steady_low_us;
+	u32 steady_high_us;
+
+	/* Evidence: a fair queue, by trains. */
+	u8 trains;         /* while yielding, probes are trains: see netnice_trains.h */
+	u8 shared;         /* while yielding: others are served between the packets of a train */
+	u8 share_evidence; /* see netnice_learn_share(), netnice_train_round() */
+	u8 share_wait;     /* doublings of the back-offs of which one counts */
+	u8 jittery;        /* delays vary when the flow has the link: trains would show nothing */
+	u8 doubted;        /* the rate of the last back-off was between full and much lower */
+	u8 together;   /* trains in a row whose packets followed one another at the known rate */
+	u8 turn_waits; /* doublings of the time before a turn */
+	u32 shared_since_us;
+	s32 lead_ns; /* how much sooner first packets of trains come than on a slower link; 0: unknown */
+
+	/* Evidence: a fair queue, by gaps between ACKs. */
+	u8 gap_told;  /* the latest gap was evidence */
+	u8 gap_parts; /* hypothesis of netnice_gap_slots() */
+	u8 gap_support;
+	u8 gap_wait; /* see netnice_forget_slots() */
+	u32 gap_evidence;
+	u32 gap_acked_us; /* when the latest ACK came */
+	u32 gap_mode_us;  /* the most frequent gap between ACKs, per packet */
+	/* How many times the highest rate had goes into the link's, less 1, as gaps showed it and trains have not confirmed yet. */
+	u32 claimed_slots;
+	u32 beyond_us; /* how much longer the round trip of a train's first packet takes than the handshake's */
+	u8 weighed; /* trains that netnice_weigh_train() has seen: at most 16 */
 };
 
 /* One ACK, as any TCP with delivery-rate samples sees it. Times wrap. */
@@ -224,23 +220,16 @@ struct netnice_ack {
 	u8 retransmitted; /* the newest packet covered: its round trip is in whole ticks of a stamp */
 };
 
-/* Converts to ticks; saturates at 16 bits (1.3 s). */
-POLICY_INLINE u32 netnice_ticks(u32 microseconds)
-{
-	return policy_min(microseconds / NETNICE_TICK_US, 65535);
-}
-
 POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_parameters *wanted)
 {
-	state->threshold_floor =
-		(wanted->threshold_us ? wanted->threshold_us : NETNICE_THRESHOLD_US) /
-		NETNICE_TICK_US;
+	state->threshold_floor_us =
+		wanted->threshold_us ? wanted->threshold_us : NETNICE_THRESHOLD_US;
 	state->minimum_rtt_us = NETNICE_NO_SAMPLE;
 	state->round_queue_us = NETNICE_NO_SAMPLE;
 	state->plateau = NETNICE_NO_PLATEAU;
 	state->growth = 1;
 	state->slow_start = 1;
-	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
+	state->one_way_slack_us = NETNICE_SLACK_UNKNOWN;
 }
 
 /*
@@ -249,8 +238,7 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
  */
 POLICY_INLINE void netnice_on_handshake(struct netnice *state, u32 rtt_us)
 {
-	if (rtt_us)
-		state->handshake = policy_max(rtt_us / NETNICE_TICK_US & NETNICE_HANDSHAKE_MASK, 1);
+	state->handshake_us = rtt_us;
 }
 
 /* netnice_train_packets() for the floor of the threshold and the time of a packet. */
@@ -269,8 +257,7 @@ POLICY_CALLED u32 netnice_packets_of_train(u32 floor_us, u32 packet_us)
  */
 POLICY_INLINE u32 netnice_train_packets(const struct netnice *state)
 {
-	return netnice_packets_of_train(state->threshold_floor * NETNICE_TICK_US,
-					state->packet_ns / 1000);
+	return netnice_packets_of_train(state->threshold_floor_us, state->packet_ns / 1000);
 }
 
 /* Packets of a probe while yielding. */
@@ -284,7 +271,7 @@ POLICY_INLINE void netnice_begin_round(struct netnice *state, u32 delivered)
 {
 	state->round_end = delivered;
 	state->round_queue_us = NETNICE_NO_SAMPLE;
-	state->round_high = 0;
+	state->round_high_us = 0;
 	state->round_prompt = 0;
 	state->doubtful = 0;
 }

@@ -49,7 +49,7 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 	u32 link_ns = netnice_link_ns(state);
 	int beside_others = link_ns < state->packet_ns;
 	u32 packet_us = link_ns / 1000;
-	u32 packets = netnice_packets_of_train(state->threshold_floor * NETNICE_TICK_US, packet_us);
+	u32 packets = netnice_packets_of_train(state->threshold_floor_us, packet_us);
 	u32 train_us = packets * packet_us;
 	/* A receiver delays ACKs: the count of packets is mostly even. */
 	u32 dither = ack->delivered / 2;
@@ -59,7 +59,7 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 		return 0;
 	if (delivery_ns - delivery_ns / 5 <= link_ns) {
 		state->share_evidence = 0;
-		state->trial_wait = 0;
+		state->turn_waits = 0;
 		if (state->share_wait && !(dither % NETNICE_SHARE_RELIEF))
 			state->share_wait -= 1;
 		if (delivery_ns - delivery_ns / 8 <= link_ns) {
@@ -107,11 +107,11 @@ POLICY_INLINE void netnice_begin_sharing(struct netnice *state, const struct net
 					 u32 times)
 {
 	state->shared = 1;
-	state->shared_since = (u16)(ack->now_us >> NETNICE_TURN_SHIFT);
-	state->recurrences = (times - 1) & 3;
+	state->shared_since_us = ack->now_us;
+	state->claimed_slots = times - 1;
 	state->lead_ns = 0;
 	state->weighed = 0;
-	state->excess_us = 2 * state->packet_ns / 1000;
+	state->beyond_us = 2 * state->packet_ns / 1000;
 }
 
 /* Yields to others in a fair queue. */
@@ -162,12 +162,6 @@ POLICY_INLINE u32 netnice_slower_ns(const struct netnice *state, u32 spacing_us)
 	return mean_us * 1000;
 }
 
-/* By how much one train may differ from others: a packet, and no more than `lead_ns` can hold. */
-POLICY_INLINE u32 netnice_lead_limit_us(const struct netnice *state)
-{
-	return policy_min(state->packet_ns / 1000, NETNICE_LEAD_LIMIT_US);
-}
-
 /*
  * Returns whether trains in a row show a slower link. There the first packets of a train wait until they are transmitted at
  * the lower rate. In a fair queue the first one waits only for the rest of a packet of others: it comes half a packet's
@@ -177,7 +171,8 @@ POLICY_INLINE u32 netnice_lead_limit_us(const struct netnice *state)
 POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 slower_ns)
 {
 	u32 packet_us = state->packet_ns / 1000;
-	u32 limit_us = netnice_lead_limit_us(state);
+	/* By how much one train may differ from others. */
+	u32 limit_us = packet_us;
 	/* The first delay of a train is that of its second packet. */
 	u32 slower_us = NETNICE_PAIR_PACKETS * spacing_us;
 	u32 seen_us = state->round_queue_us + packet_us;
@@ -203,10 +198,9 @@ POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 s
  */
 POLICY_INLINE u32 netnice_beyond_handshake_us(const struct netnice *state, u32 waited_us)
 {
-	u32 round_trip = (state->minimum_rtt_us + waited_us) / NETNICE_TICK_US;
-	u32 ticks = (round_trip - state->handshake) & NETNICE_HANDSHAKE_MASK;
+	u32 round_trip_us = state->minimum_rtt_us + waited_us;
 
-	return ticks > NETNICE_HANDSHAKE_MASK / 2 ? 0 : ticks * NETNICE_TICK_US;
+	return round_trip_us - policy_min(round_trip_us, state->handshake_us);
 }
 
 /*
@@ -220,15 +214,15 @@ POLICY_INLINE void netnice_weigh_train(struct netnice *state, u32 spacing_us)
 	u32 packet_us = state->packet_ns / 1000;
 	/* The first delay of a train is that of its second packet. */
 	u32 waited_us = (NETNICE_PAIR_PACKETS - 1) * spacing_us;
-	u32 excess_us;
+	u32 beyond_us;
 
 	/* The receiver may have held the last ACK. */
 	if (!spacing_us || spacing_us > NETNICE_CONFIRM_SLOTS * packet_us)
 		return;
-	excess_us = netnice_beyond_handshake_us(
+	beyond_us = netnice_beyond_handshake_us(
 		state, state->round_queue_us - policy_min(state->round_queue_us, waited_us));
-	excess_us = policy_min(excess_us, NETNICE_CONFIRM_LIMIT * packet_us);
-	state->excess_us = (7 * state->excess_us + excess_us + 4) / 8;
+	beyond_us = policy_min(beyond_us, NETNICE_CONFIRM_LIMIT * packet_us);
+	state->beyond_us = (7 * state->beyond_us + beyond_us + 4) / 8;
 	if (state->weighed < NETNICE_CONFIRM_TRAINS)
 		state->weighed += 1;
 }
@@ -236,7 +230,7 @@ POLICY_INLINE void netnice_weigh_train(struct netnice *state, u32 spacing_us)
 /* Returns whether trains confirm the rate that gaps between ACKs have shown. */
 POLICY_INLINE int netnice_confirms_slots(const struct netnice *state)
 {
-	return state->excess_us < NETNICE_CONFIRM_HALF_SLOTS * (state->packet_ns / 2000);
+	return state->beyond_us < NETNICE_CONFIRM_HALF_SLOTS * (state->packet_ns / 2000);
 }
 
 /*
@@ -251,11 +245,10 @@ POLICY_INLINE int netnice_follows_known_rate(const struct netnice *state)
 	return spread_us - spread_us / 5 < packets * (state->packet_ns / 1000);
 }
 
-/* For how long others have been in the fair queue, in units of 1.05 s; it wraps after 71 minutes. */
-POLICY_INLINE u32 netnice_shared_time(const struct netnice *state, const struct netnice_ack *ack)
+/* For how long others have been in the fair queue; it wraps after 71 minutes. */
+POLICY_INLINE u32 netnice_shared_us(const struct netnice *state, const struct netnice_ack *ack)
 {
-	return ((ack->now_us >> NETNICE_TURN_SHIFT) - state->shared_since) &
-	       (0xffffffffU >> NETNICE_TURN_SHIFT);
+	return ack->now_us - state->shared_since_us;
 }
 
 /*
@@ -271,9 +264,10 @@ POLICY_INLINE void netnice_take_turn(struct netnice *state)
 	netnice_return(state);
 	state->share_wait = 0;
 	state->gap_wait = 0;
-	if (state->trial_wait >= NETNICE_KNOWN_TURNS)
+	if (state->turn_waits >= NETNICE_KNOWN_TURNS)
 		state->packet_ns = policy_max(state->packet_ns, served_us * 1000);
-	netnice_defer_trial(state, NETNICE_TRIAL_WAITS);
+	if (state->turn_waits < NETNICE_TURN_WAITS)
+		state->turn_waits += 1;
 }
 
 /*
@@ -285,13 +279,13 @@ POLICY_INLINE void netnice_judge_slots(struct netnice *state, const struct netni
 {
 	netnice_weigh_train(state, spacing_us);
 	if (state->weighed < NETNICE_CONFIRM_TRAINS &&
-	    netnice_shared_time(state, ack) < NETNICE_CONFIRM_TIME)
+	    netnice_shared_us(state, ack) < NETNICE_CONFIRM_US)
 		return;
 	if (!netnice_confirms_slots(state)) {
 		netnice_return(state);
 		return;
 	}
-	state->recurrences = 0;
+	state->claimed_slots = 0;
 	state->lead_ns = 0;
 }
 
@@ -333,7 +327,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		state->together = 0;
 	}
 	state->share_wait = 0;
-	if (state->recurrences) {
+	if (state->claimed_slots) {
 		netnice_judge_slots(state, ack, follows ? 0 : spacing_us);
 		return;
 	}
@@ -342,11 +336,11 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		netnice_return(state);
 		return;
 	}
-	if (netnice_shared_time(state, ack) >= NETNICE_TURN_TIME << state->trial_wait) {
+	if (netnice_shared_us(state, ack) >= NETNICE_TURN_US << state->turn_waits) {
 		netnice_take_turn(state);
 		return;
 	}
-	state->inference = NETNICE_CLEAN_PROBES;
+	state->clean_probes = NETNICE_CLEAN_PROBES;
 	if (state->probe_rounds < NETNICE_PROBE_ROUNDS)
 		state->probe_rounds *= 2;
 	else if (!state->pausing)

@@ -23,7 +23,7 @@
  */
 POLICY_INLINE u32 netnice_steady_range_us(const struct netnice *state)
 {
-	u32 range_us = state->steady_low * NETNICE_TICK_US / NETNICE_STEADY_PARTS;
+	u32 range_us = state->steady_low_us / NETNICE_STEADY_PARTS;
 
 	return policy_min(netnice_threshold_us(state) + NETNICE_DRIFT_US / 2,
 			  policy_max(range_us, NETNICE_DRIFT_US));
@@ -37,23 +37,21 @@ POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 silent_s)
 }
 
 /*
- * Multiplies the time for which a delay must stand still before the next trial by four, and that before a turn by two,
- * but no more than `waits` times.
+ * Multiplies the time for which a delay must stand still before the next trial by four, but no more than `waits` times.
  */
-POLICY_INLINE void netnice_defer_trial(struct netnice *state, u8 waits)
+POLICY_INLINE void netnice_defer_trial(struct netnice *state, u32 waits)
 {
 	state->steady_since_us = 0;
-	if (state->trial_wait < waits)
-		state->trial_wait += 1;
+	if (state->trial_waits < waits)
+		state->trial_waits += 1;
 }
 
 /* Returns for how long a delay must stand still: the shortest time holds several probes. */
 POLICY_INLINE u32 netnice_trial_wait_us(const struct netnice *state)
 {
-	u32 rounds_us = NETNICE_TRIAL_WAIT_ROUNDS *
-			(state->minimum_rtt_us + state->steady_low * NETNICE_TICK_US);
+	u32 rounds_us = NETNICE_TRIAL_WAIT_ROUNDS * (state->minimum_rtt_us + state->steady_low_us);
 
-	return policy_max(rounds_us, NETNICE_TRIAL_WAIT_US << 2 * state->trial_wait);
+	return policy_max(rounds_us, NETNICE_TRIAL_WAIT_US << 2 * state->trial_waits);
 }
 
 /* While yielding: returns whether the delay has stood still for long enough to try it. */
@@ -61,14 +59,13 @@ POLICY_INLINE int netnice_is_steady(struct netnice *state, u32 queue_us, u32 now
 {
 	if (!state->steady_since_us) {
 		state->steady_since_us = now_us | 1;
-		state->steady_low = netnice_ticks(queue_us);
-		state->steady_high = netnice_ticks(queue_us);
+		state->steady_low_us = queue_us;
+		state->steady_high_us = queue_us;
 		return 0;
 	}
-	state->steady_low = policy_min(state->steady_low, netnice_ticks(queue_us));
-	state->steady_high = policy_max(state->steady_high, netnice_ticks(queue_us));
-	if ((u32)(state->steady_high - state->steady_low) * NETNICE_TICK_US >
-	    netnice_steady_range_us(state)) {
+	state->steady_low_us = policy_min(state->steady_low_us, queue_us);
+	state->steady_high_us = policy_max(state->steady_high_us, queue_us);
+	if (state->steady_high_us - state->steady_low_us > netnice_steady_range_us(state)) {
 		/*
 		 * The queue of others has moved. It may stand still for some seconds, as CUBIC's does on its
 		 * plateau (RFC 9438, 4.2); a delay that does so for longer is there after they have left.
@@ -82,32 +79,32 @@ POLICY_INLINE int netnice_is_steady(struct netnice *state, u32 queue_us, u32 now
 /* Takes the steady delay for the path's, on trial. */
 POLICY_INLINE void netnice_begin_trial(struct netnice *state, u32 delivered)
 {
-	u32 added_us = state->steady_low * NETNICE_TICK_US;
+	u32 added_us = state->steady_low_us;
 
 	state->on_trial = 1;
-	state->handshake = 0;
+	state->added_us = added_us;
+	state->handshake_us = 0;
 	state->trial_start = delivered;
 	state->minimum_rtt_us += added_us;
 	if (state->minimum_one_way_us)
 		state->minimum_one_way_us += added_us;
 	state->latest_queue_us -= policy_min(state->latest_queue_us, added_us);
 	/* What was added may fall again. */
-	state->one_way_slack =
-		policy_min(state->one_way_slack + state->steady_low, NETNICE_SLACK_UNKNOWN);
+	if (state->one_way_slack_us != NETNICE_SLACK_UNKNOWN)
+		state->one_way_slack_us += state->added_us;
 }
 
 /* A queue has shown: the delays before the trial are the path's. */
 POLICY_INLINE void netnice_fail_trial(struct netnice *state)
 {
-	u32 added_us = state->steady_low * NETNICE_TICK_US;
+	u32 added_us = state->added_us;
 
 	state->on_trial = 0;
 	state->minimum_rtt_us -= added_us;
 	if (state->minimum_one_way_us)
 		state->minimum_one_way_us -= added_us;
-	state->latest_queue_us =
-		policy_min(state->latest_queue_us + added_us, NETNICE_QUEUE_LIMIT_US);
-	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
+	state->latest_queue_us += added_us;
+	state->one_way_slack_us = NETNICE_SLACK_UNKNOWN;
 	state->round_queue_us = NETNICE_NO_SAMPLE;
 	netnice_defer_trial(state, NETNICE_TRIAL_WAITS);
 }
@@ -127,7 +124,7 @@ POLICY_INLINE void netnice_judge_trial(struct netnice *state, const struct netni
 	    ack->delivered - state->trial_start < NETNICE_TRIAL_PACKETS)
 		return;
 	state->on_trial = 0;
-	state->trial_wait = 0;
+	state->trial_waits = 0;
 	netnice_forget_gaps(state);
 	if (back_us <= netnice_threshold_us(state))
 		return;
@@ -145,8 +142,8 @@ POLICY_INLINE int netnice_contradicts_trial(struct netnice *state, const struct 
 {
 	if (!state->on_trial || !fall_us)
 		return 0;
-	fall_us = policy_min(fall_us, state->steady_low * NETNICE_TICK_US);
-	state->steady_low -= netnice_ticks(fall_us);
+	fall_us = policy_min(fall_us, state->added_us);
+	state->added_us -= fall_us;
 	if (state->minimum_one_way_us)
 		state->minimum_one_way_us -= fall_us;
 	/* A receiver that held the probes' ACKs does not hold those of a larger window. */

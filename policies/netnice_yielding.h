@@ -23,10 +23,10 @@ POLICY_INLINE u32 netnice_clean_probes(const struct netnice *state)
  */
 POLICY_INLINE void netnice_forget_slots(struct netnice *state)
 {
-	if (!state->shared || !state->recurrences)
+	if (!state->claimed_slots)
 		return;
-	state->packet_ns *= state->recurrences + 1;
-	state->recurrences = 0;
+	state->packet_ns *= state->claimed_slots + 1;
+	state->claimed_slots = 0;
 	state->gap_wait = policy_min(state->gap_wait + NETNICE_GAP_WAITS, NETNICE_SHARE_WAITS);
 }
 
@@ -39,7 +39,8 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->pause_scale = NETNICE_PAUSE_UNIT;
 	state->pausing = 0;
 	state->judging = 0;
-	state->inference = netnice_clean_probes(state);
+	state->inference = 0;
+	state->clean_probes = netnice_clean_probes(state);
 	state->slow_start = 0;
 	state->steady_since_us = 0;
 	state->shared = 0;
@@ -52,30 +53,29 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 /* Returns the clean probes that end a yielding after a blind loss. */
 POLICY_INLINE u32 netnice_blind_probes(const struct netnice *state)
 {
-	u32 scale = policy_max(state->pause_scale, NETNICE_PAUSE_UNIT);
-
-	return NETNICE_BLIND_PROBES * scale / NETNICE_PAUSE_UNIT;
+	return NETNICE_BLIND_PROBES * policy_max(state->blind_scale, 1);
 }
 
 /* Probes cannot detect so short a queue for certain. */
 POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
 {
-	int again = state->pause_scale && state->probe_rounds > NETNICE_PROBE_ROUNDS;
-	u32 scale = again ? state->pause_scale : NETNICE_PAUSE_UNIT;
+	u32 scale = state->blind_scale && state->probe_rounds > NETNICE_PROBE_ROUNDS ?
+			    state->blind_scale :
+			    0;
 	u32 cwnd;
 
 	/*
 	 * Only a return finds out whether others have gone, at their cost: each one that meets them makes the
 	 * next wait twice as long.
 	 */
-	if (again && state->report.phase != POLICY_YIELDING)
+	if (state->report.phase != POLICY_YIELDING)
 		scale = policy_min(2 * scale, NETNICE_BLIND_SCALE_LIMIT);
 	cwnd = netnice_yield(state);
 	state->blind_rounds = 0;
 	state->probe_rounds = NETNICE_BLIND_PROBE_ROUNDS;
-	state->pause_scale = scale;
-	state->growth = 0;
-	state->inference = netnice_blind_probes(state);
+	state->blind_scale = policy_max(scale, 1);
+	state->doubtful_probes = 0;
+	state->clean_probes = netnice_blind_probes(state);
 	return cwnd;
 }
 
@@ -87,9 +87,9 @@ POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
  */
 POLICY_INLINE void netnice_lengthen_pause(struct netnice *state)
 {
-	u32 scale = state->pause_scale + (state->pause_scale >> NETNICE_PAUSE_GROWTH_SHIFT);
-
-	state->pause_scale = policy_min(scale, NETNICE_PAUSE_SCALE_LIMIT);
+	state->pause_scale =
+		policy_min(state->pause_scale + (state->pause_scale >> NETNICE_PAUSE_GROWTH_SHIFT),
+			   NETNICE_PAUSE_SCALE_LIMIT);
 }
 
 /*
@@ -194,13 +194,11 @@ POLICY_INLINE void netnice_return(struct netnice *state)
 	state->slow_start = 1;
 	state->growth = 1;
 	state->over_packets = 0;
-	state->inference = 0;
 	netnice_forget_slots(state);
 	if (state->shared) {
 		state->share_evidence = 0;
 		netnice_defer_trains(state);
 	}
-	state->recurrences = 0;
 	state->shared = 0;
 	state->trains = 0;
 	if (!state->on_trial)
@@ -214,7 +212,8 @@ POLICY_INLINE u32 netnice_resume_yielding(struct netnice *state)
 	state->report.phase = POLICY_YIELDING;
 	state->slow_start = 0;
 	state->pausing = 0;
-	state->inference = NETNICE_CLEAN_PROBES;
+	state->inference = 0;
+	state->clean_probes = NETNICE_CLEAN_PROBES;
 	return NETNICE_MINIMUM_CWND;
 }
 
@@ -223,13 +222,13 @@ POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
 {
 	int shared;
 
-	if (state->inference > 1) {
-		state->inference -= 1;
+	if (state->clean_probes > 1) {
+		state->clean_probes -= 1;
 		if (state->probe_rounds > 1 && state->probe_rounds <= NETNICE_PROBE_ROUNDS)
 			state->probe_rounds /= 2;
 		return;
 	}
-	state->trial_wait = 0;
+	state->trial_waits = 0;
 	shared = state->shared;
 	netnice_return(state);
 	if (shared) {
@@ -247,18 +246,18 @@ POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
  */
 POLICY_INLINE int netnice_is_doubtful(const struct netnice *state, u32 queue_us)
 {
-	u32 floor_us = state->threshold_floor * NETNICE_TICK_US >> NETNICE_DOUBT_SHIFT;
+	u32 floor_us = state->threshold_floor_us >> NETNICE_DOUBT_SHIFT;
 
 	return state->probe_rounds > NETNICE_PROBE_ROUNDS && !state->limit &&
-	       state->growth < NETNICE_DOUBTFUL_PROBES &&
+	       state->doubtful_probes < NETNICE_DOUBTFUL_PROBES &&
 	       queue_us > policy_max(netnice_variation_us(state, state->packet_ns), floor_us);
 }
 
 /* Counts a probe that may have met others; the count of clean probes begins anew. */
 POLICY_INLINE void netnice_count_doubtful_probe(struct netnice *state)
 {
-	state->growth += 1;
-	state->inference = netnice_blind_probes(state);
+	state->doubtful_probes += 1;
+	state->clean_probes = netnice_blind_probes(state);
 }
 
 /*
@@ -303,11 +302,11 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 		state->deep = 1;
 	/* A small queue may be that of another low-priority flow. */
 	if (state->probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
-		state->inference = netnice_clean_probes(state);
+		state->clean_probes = netnice_clean_probes(state);
 	/* So far only losses showed the others; now delay shows them. One probe may have been delayed by a busy machine. */
 	if (state->probe_rounds > NETNICE_PROBE_ROUNDS && previous_queue_us > threshold_us &&
 	    queue_us > NETNICE_LONG_QUEUE * threshold_us) {
-		state->inference = NETNICE_CLEAN_PROBES;
+		state->clean_probes = NETNICE_CLEAN_PROBES;
 		state->probe_rounds = NETNICE_PROBE_ROUNDS;
 		state->pause_scale = NETNICE_PAUSE_UNIT;
 	}

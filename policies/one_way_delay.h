@@ -42,7 +42,6 @@ struct one_way_delay {
 	u16 tick_us;
 	u8 started : 7;  /* number of starts; final once the tick is known */
 	u8 measured : 1; /* the tick is known, not assumed */
-	u8 excess_ms;    /* of netnice: queue in the smallest round trip, see netnice_clock.h */
 };
 
 /*

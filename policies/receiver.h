@@ -125,7 +125,7 @@ POLICY_INLINE void receiver_init(struct receiver *state, const struct policy_par
 {
 	netnice_init(&state->policy, wanted);
 	state->minimum_rtt_us = NETNICE_NO_SAMPLE;
-	state->floor_us = state->policy.threshold_floor * NETNICE_TICK_US;
+	state->floor_us = state->policy.threshold_floor_us;
 	state->mss = policy_min(mss, RECEIVER_FIRST_MSS);
 	state->cwnd = policy_max(window_bytes / state->mss, RECEIVER_RESTART_PACKETS);
 	state->window_bytes = state->cwnd * state->mss;
@@ -147,12 +147,11 @@ POLICY_INLINE u32 receiver_own_wait_us(const struct receiver *state)
 }
 
 /* The policy's floor under its threshold. Stamps add half a tick of the peer's clock on average. */
-POLICY_INLINE u16 receiver_threshold_floor(const struct receiver *state)
+POLICY_INLINE u32 receiver_threshold_floor_us(const struct receiver *state)
 {
 	u32 packets_us = state->policy.packet_ns / 2000 * NETNICE_THRESHOLD_HALF_PACKETS;
-	u32 floor_us = policy_max(state->floor_us, packets_us) + state->clock.tick_us / 2;
 
-	return policy_min(floor_us / NETNICE_TICK_US, 65535);
+	return policy_max(state->floor_us, packets_us) + state->clock.tick_us / 2;
 }
 
 /*
@@ -509,7 +508,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	ack.app_limited = receiver_is_app_limited(state, came, mark->window) ||
 			  receiver_defers_growth(state, segment);
 	/* Delayed ACKs are excluded above: the rest are prompt. */
-	state->policy.threshold_floor = receiver_threshold_floor(state);
+	state->policy.threshold_floor_us = receiver_threshold_floor_us(state);
 	state->policy.lone_acks = DELAYED_ACK_LONE_IN_A_ROW + DELAYED_ACK_LONE_WITHOUT_PROOF;
 	/* receiver_queue_us() has followed the minimum: its falls count at once. */
 	state->policy.low_support = NETNICE_LOW_ENOUGH - NETNICE_LOW_SUPPORT;
@@ -522,7 +521,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	 * connection that grows fastest, and one of two receivers would starve; the path's jitter
 	 * is filtered out above.
 	 */
-	state->policy.spread = 0;
+	state->policy.spread_us = 0;
 	return queue_us;
 }
 

@@ -215,9 +215,9 @@ void native_receiver_time(struct receiver_round_trip *trip, const struct receive
 }
 
 /* Size that Rust and the kernel reserve for a state. */
-_Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
+_Static_assert(sizeof(struct netnice) <= 256, "state must fit State");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
-_Static_assert(sizeof(struct receiver) == 604, "state must have the size of src/receiver.rs");
+_Static_assert(sizeof(struct receiver) == 724, "state must have the size of src/receiver.rs");
 _Static_assert(sizeof(struct receiver_group) == 20,
 	       "a group must have the size of src/receiver.rs");
 _Static_assert(sizeof(struct receiver_round_trip) == 280,

@@ -3,20 +3,23 @@
 
 use netnice_parameters::exchange::Report;
 
-/// Space for the state of any policy, as large as the kernel's for a congestion control (`icsk_ca_priv`). The report is
-/// its first member.
+/// Bytes of the largest state: netnice's, which a kernel keeps in a socket's storage. The others have at most the 104 that it
+/// has for a congestion control (`icsk_ca_priv`).
+const STATE_BYTES: usize = 256;
+
+/// Space for the state of any policy. The report is its first member.
 #[repr(C, align(8))]
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) report: Report,
-    rest: [u8; 104 - size_of::<Report>()],
+    rest: [u8; STATE_BYTES - size_of::<Report>()],
 }
 
 impl State {
     pub(crate) fn zeroed() -> Self {
         Self {
             report: Report::default(),
-            rest: [0; 104 - size_of::<Report>()],
+            rest: [0; STATE_BYTES - size_of::<Report>()],
         }
     }
 }

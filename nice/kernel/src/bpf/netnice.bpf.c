@@ -5,7 +5,18 @@
 
 char _license[] SEC("license") = "GPL";
 
-_Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
+/* The state is larger than what a socket has for a congestion control. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct netnice);
+} senders SEC(".maps");
+
+static __always_inline struct netnice *sender(struct sock *sk)
+{
+	return bpf_sk_storage_get(&senders, sk, 0, 0);
+}
 
 extern int LINUX_KERNEL_VERSION __kconfig;
 #define KERNEL_6_10 ((6 << 16) + (10 << 8))
@@ -31,11 +42,13 @@ static __always_inline void set_pacing_rate(struct sock *sk, const struct netnic
 SEC("struct_ops")
 void BPF_PROG(netnice_begin, struct sock *sk)
 {
-	struct netnice *state = congestion_state(sk);
 	struct policy_parameters none = {};
 	struct flow *flow = flow_begin(sk);
+	struct netnice *state = bpf_sk_storage_get(&senders, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 
-	__builtin_memset(state, 0, sizeof(*state));
+	/* Without memory for it the window stays as it is: that of a connection which has just begun. */
+	if (!state)
+		return;
 	netnice_init(state, flow ? &flow->parameters : &none);
 	netnice_on_handshake(state, handshake_rtt_us(tcp_sk(sk)));
 	state->round_end = tcp_sk(sk)->delivered;
@@ -47,17 +60,17 @@ void BPF_PROG(netnice_begin, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(netnice_end, struct sock *sk)
 {
-	const struct netnice *state = congestion_state(sk);
+	const struct netnice *state = sender(sk);
+	struct policy_report none = {};
 
-	flow_end(sk, &state->report);
+	flow_end(sk, state ? &state->report : &none);
+	bpf_sk_storage_delete(&senders, sk);
 }
 
 static __always_inline void control(struct sock *sk, const struct rate_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct netnice *kept = congestion_state(sk);
-	/* Steps of the policy take pointers to memory, not into a socket. */
-	struct netnice state = *kept;
+	struct netnice *state = sender(sk);
 	struct netnice_ack ack = {
 		.now_us = (u32)tp->tcp_mstamp,
 		.sample_rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0,
@@ -77,13 +90,14 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 	};
 	u32 cwnd;
 
+	if (!state)
+		return;
 	if (sample->delivered < 0 || sample->interval_us <= 0)
 		ack.rate_delivered = 0;
-	cwnd = netnice_on_ack(&state, &ack);
-	*kept = state;
+	cwnd = netnice_on_ack(state, &ack);
 	set_cwnd(tp, cwnd);
-	set_pacing_rate(sk, kept);
-	flow_report(sk, &kept->report);
+	set_pacing_rate(sk, state);
+	flow_report(sk, &state->report);
 }
 
 /* Since 6.10 the callback also gets the ACK's number and flags, before the sample. */
@@ -107,8 +121,10 @@ SEC("struct_ops")
 u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
 {
 	u32 cwnd = cwnd_before_recovery(sk);
+	struct netnice *state = sender(sk);
 
-	netnice_on_undo(congestion_state(sk), cwnd);
+	if (state)
+		netnice_on_undo(state, cwnd);
 	return cwnd;
 }
 
@@ -116,7 +132,9 @@ u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
 SEC("struct_ops")
 u32 BPF_PROG(netnice_min_tso_segs, struct sock *sk)
 {
-	return netnice_burst_packets(congestion_state(sk));
+	const struct netnice *state = sender(sk);
+
+	return state ? netnice_burst_packets(state) : 1;
 }
 
 SEC(".struct_ops.link")

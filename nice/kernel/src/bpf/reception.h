@@ -15,7 +15,7 @@
 #define FIRST_PACKETS 10
 #define UNSEEN 4 /* segments after which no program at an interface is on their way */
 /* All policies share the map: room for the largest state. */
-#define GOVERNED_BYTES 896
+#define GOVERNED_BYTES 1152
 
 /* State of a socket that receives at low priority. */
 struct reception {
