@@ -10,12 +10,11 @@ import json
 import os
 import sys
 import time
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ._native import Directory, Judge, Reproduction
-from ._sweep import Remote, Work, outside, progress_by
+from ._sweep import Remote, Work, finished, progress_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,11 +64,7 @@ def reproduce(
         directory = Directory(scenario, Path(out) / "studies" / name, resume, list(sys.argv))
         runs = scenario.runs
         total += len(runs)
-        kept, stale = directory.finished(runs)
-        for reason in stale:
-            warnings.warn(f"{reason}; the run is made again", stacklevel=outside())
-        there = set(kept.keys)
-        keys += [(number, key) for key in runs if key not in there]
+        keys += [(number, key) for key in finished(directory, runs)[1]]
         works.append(Work(scenario, directory.store, kept=False))
     report = progress_by(progress, total)
     before = total - len(keys)

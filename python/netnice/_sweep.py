@@ -121,11 +121,7 @@ def sweep(
     keys = scenario.runs
     kept = None
     if directory is not None:
-        kept, stale = directory.finished(keys)
-        for reason in stale:
-            warnings.warn(f"{reason}; the run is made again", stacklevel=outside())
-        there = set(kept.keys)
-        keys = [key for key in keys if key not in there]
+        kept, keys = finished(directory, keys)
     before = total - len(keys)
     if executor is None and classes is not None:
         # Python's lock leaves nothing to win with threads; on the caller's thread Ctrl-C ends a call that does not.
@@ -150,6 +146,15 @@ def sweep(
     if directory is not None:
         directory.write_tables(runs, parquet)
     return Results(scenario, runs)
+
+
+def finished(directory: Directory, keys: list[RunKey]) -> tuple[Runs, list[RunKey]]:
+    """Return the runs that are there, and the keys of those that are left."""
+    kept, stale = directory.finished(keys)
+    for reason in stale:
+        warnings.warn(f"{reason}; the run is made again", stacklevel=outside())
+    there = set(kept.keys)
+    return kept, [key for key in keys if key not in there]
 
 
 def _scenario(scenario: AnyScenario) -> Scenario:

@@ -7,14 +7,16 @@ use std::sync::Arc;
 
 use netnice_judge::{Effort, Keep, Plan, PlanError, markdown, page};
 use netnice_papers::{Reproduction as Papers, Store, experiments};
-use netnice_results::output;
-use netnice_scenario::{ControlFiles, ScenarioFile};
+use netnice_results::{Backend, output};
+use netnice_scenario::network::not_simulated;
+use netnice_scenario::{Check, ControlFiles, ScenarioFile};
 use pyo3::exceptions::{PyFileExistsError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error;
 use crate::runs;
 use crate::scenario::Scenario;
+use crate::simulation::simulate;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -79,7 +81,7 @@ impl Reproduction {
         let mut signal = None;
         let outcomes = py.detach(|| {
             let store = Store::new(&out, true, VERSION, command);
-            let finished = self.papers.run(Some(&store), 1, |_| {
+            let finished = self.papers.run(&simulate, Some(&store), 1, |_| {
                 signal = Python::attach(|py| py.check_signals()).err();
                 match signal {
                     Some(_) => ControlFlow::Break(()),
@@ -120,18 +122,12 @@ impl Judge {
             true => Effort::Quick,
             false => Effort::Full,
         };
-        let plan = Plan::new(&controls, &paths, &rivals, effort, false, seeds);
+        let backend: (Backend, Check) = (Backend::Simulation, &not_simulated);
+        let plan = Plan::new(&controls, &paths, &rivals, effort, backend, seeds);
         let plan = plan.map_err(|problem| match &problem {
             PlanError::Scenario(scenario) => error::of_scenario(scenario),
             _ => PyValueError::new_err(problem.to_string()),
         })?;
-        let problem = plan
-            .scenarios()
-            .flat_map(netnice_scenario::network::not_simulated)
-            .next();
-        if let Some(problem) = problem {
-            return Err(PyValueError::new_err(problem.to_string()));
-        }
         Ok(Judge { plan, out })
     }
 

@@ -2,9 +2,9 @@
 //! A directory of results, as `netnice sim --out` has it.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use netnice_results::{Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat};
+use netnice_results::{Backend, Existing, Manifest, ResultsDirectory, SeriesFormat};
 use netnice_scenario::ScenarioFile;
 use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -16,17 +16,7 @@ use crate::scenario::Scenario;
 #[pyclass(frozen, module = "netnice._native")]
 pub(crate) struct Directory {
     file: Arc<ScenarioFile>,
-    directory: ResultsDirectory,
-    /// Runs are stored one at a time: each adds a line to the list of checksums.
-    storing: Mutex<()>,
-}
-
-impl Directory {
-    /// Stores a finished run.
-    pub(crate) fn keep(&self, point: usize, run: &mut RunResults) -> Result<(), String> {
-        let _one = self.storing.lock().map_err(|error| error.to_string())?;
-        (self.directory.store(point, run)).map_err(|error| error.to_string())
-    }
+    pub(crate) directory: ResultsDirectory,
 }
 
 #[pymethods]
@@ -82,11 +72,7 @@ impl Directory {
             }
             _ => PyFileExistsError::new_err(problem.to_string()),
         })?;
-        Ok(Directory {
-            file,
-            directory,
-            storing: Mutex::new(()),
-        })
+        Ok(Directory { file, directory })
     }
 
     /// Those of these runs that are there, and a line for each file that is not as it was written.
@@ -108,7 +94,7 @@ impl Directory {
     /// Stores a run of which these are the file's contents.
     fn store(&self, py: Python<'_>, key: RunKey, text: &[u8]) -> PyResult<()> {
         let mut run = runs::read(&self.file, key, text)?;
-        py.detach(|| self.keep(key.0, &mut run))
+        py.detach(|| self.directory.store(key.0, &mut run))
             .map_err(error::of_run)
     }
 

@@ -48,7 +48,7 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let place = directory.as_deref();
         let file =
-            ScenarioFile::parse_for(name, text, settings, place, control_files, not_simulated);
+            ScenarioFile::parse_for(name, text, settings, place, control_files, &not_simulated);
         let file = file.map_err(|problems| match name {
             BUILT => error::of_built_scenario(problems),
             _ => error::of_scenario(&problems),
@@ -93,7 +93,7 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let settings = read_settings(settings)?;
         let control_files = control_files(allow_control_files);
-        let file = ScenarioFile::load_for(&path, &settings, control_files, not_simulated);
+        let file = ScenarioFile::load_for(&path, &settings, control_files, &not_simulated);
         let file = file.map_err(|problems| error::of_scenario(&problems))?;
         Ok(Scenario {
             file: Arc::new(file),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated runs on this machine.
 
+use std::fmt::Display;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use netnice_results::RunResults;
+use netnice_results::{Backend, RunResults};
 use netnice_scenario::ScenarioFile;
 use netnice_sim::OutsideControls;
-use netnice_study::pool;
+use netnice_study::{Campaign, Directories, Made, Run, Tick};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -29,12 +29,20 @@ fn run(
         let points = file.points.len();
         format!("{name}: there is no point {point}; there are {points}, from 0")
     })?;
-    let run = netnice_sim::run_with_controls(&at.scenario, seed, controls, go_on)
-        .map_err(|error| format!("{name}, seed {seed}: {error}"))?;
+    let failed = |error: &dyn Display| format!("{name}, seed {seed}: {error}");
+    let layout = at.take_layout().map_err(|error| failed(&error))?;
+    let run = netnice_sim::run_with_controls((&at.scenario, layout), seed, controls, go_on)
+        .map_err(|error| failed(&error))?;
     Ok(run.map(|mut run| {
         run.settings.clone_from(&at.settings);
         run
     }))
+}
+
+/// A run without controls from outside.
+pub(crate) fn simulate(run: Run<'_>, go_on: &dyn Fn() -> bool) -> Made {
+    let made = netnice_sim::run_laid_out(run.laid_out()?, run.seed, go_on);
+    Ok(made?)
 }
 
 /// Runs on this machine, without Python's lock; stores each finished run where `directory` is given.
@@ -51,51 +59,50 @@ pub(crate) fn run_local(
     directory: Option<&Bound<'_, Directory>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Runs> {
-    let file = scenario.file.clone();
-    let directory = directory.map(Bound::get);
-    let work = |&key: &RunKey, stop: &AtomicBool| -> Result<Option<(RunKey, RunResults)>, String> {
-        let go_on = || !stop.load(Ordering::Relaxed);
-        let Some(mut run) = run(&file, key, &OutsideControls::new(), go_on)? else {
-            return Ok(None);
-        };
-        if let Some(directory) = directory {
-            directory.keep(key.0, &mut run)?;
-        }
-        Ok(Some((key, run)))
+    let file = &scenario.file;
+    let campaign = Campaign {
+        scenarios: vec![(file.file.clone(), file)],
+        backend: Backend::Simulation,
     };
-    let mut finished = Vec::with_capacity(keys.len());
-    let mut failed: Option<PyErr> = None;
-    let pool = py.detach(|| {
-        pool::run(&keys, jobs.max(1), work, |result| {
-            let more = matches!(&result, Some(Ok(Some(_))));
-            match result {
-                Some(Ok(run)) => finished.extend(run),
-                Some(Err(message)) => {
-                    failed.get_or_insert(error::of_run(message));
-                }
-                None => {}
-            }
-            if failed.is_none() {
-                // Signals such as SIGINT wait until Python's main thread asks for them.
-                let asked = Python::attach(|py| {
-                    py.check_signals()?;
-                    match &progress {
-                        Some(progress) if more => progress.call1(py, (finished.len(),)).map(drop),
-                        _ => Ok(()),
+    let keep = Directories {
+        directories: vec![directory.map(|directory| &directory.get().directory)],
+        with_series: true,
+        reuse: &|_, _| true,
+    };
+    let left = keys.into_iter().map(|(point, seed)| (0, point, seed));
+    let mut runs = netnice_study::Runs {
+        left: left.collect(),
+        ..Default::default()
+    };
+    let (mut told, mut failed): (usize, Option<PyErr>) = (0, None);
+    let tick = |tick: Tick| {
+        if failed.is_none() {
+            // Signals such as SIGINT wait until Python's main thread asks for them.
+            let asked = Python::attach(|py| {
+                py.check_signals()?;
+                match &progress {
+                    Some(progress) if tick.runs > told => {
+                        progress.call1(py, (tick.runs,)).map(drop)
                     }
-                });
-                failed = asked.err();
-            }
-            match failed {
-                Some(_) => ControlFlow::Break(()),
-                None => ControlFlow::Continue(()),
-            }
-        })
-    });
-    match (failed, pool) {
-        (Some(error), _) => Err(error),
-        (None, Err(error)) => Err(error::of_run(format!("starting a thread: {error}"))),
-        (None, Ok(())) => Ok(Runs::new(&scenario.file, finished)),
+                    _ => Ok(()),
+                }
+            });
+            (told, failed) = (tick.runs, asked.err());
+        }
+        match failed {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    };
+    let made = py.detach(|| campaign.make(&mut runs, &keep, &simulate, jobs.max(1), tick));
+    match failed {
+        Some(error) => Err(error),
+        None => {
+            made.map_err(error::of_run)?;
+            let finished = runs.finished.into_iter();
+            let finished = finished.map(|((_, point, seed), run)| ((point, seed), run));
+            Ok(Runs::new(file, finished.collect()))
+        }
     }
 }
 

@@ -24,7 +24,11 @@ fn what_fits_is_measured_on_this_kernel_and_what_does_not_is_said() {
     }
     let reproduction = Reproduction::new(chosen, Effort::Quick).unwrap();
     let go_on = |_| ControlFlow::Continue(());
-    let simulated = reproduction.run(None, 2, go_on).unwrap();
+    let simulate = |run: Run<'_>, go_on: &dyn Fn() -> bool| {
+        let made = netnice_sim::run_laid_out(run.laid_out()?, run.seed, go_on);
+        Ok(made?)
+    };
+    let simulated = reproduction.run(&simulate, None, 2, go_on).unwrap();
     let mut outcomes = reproduction.outcomes(&simulated);
     let limits = LabLimits {
         seeds: 1,
@@ -32,7 +36,7 @@ fn what_fits_is_measured_on_this_kernel_and_what_does_not_is_said() {
         repeats: 0,
     };
     let on_kernel = reproduction
-        .on_kernel(&simulated, limits, experiment::check)
+        .on_kernel(&simulated, limits, &experiment::check)
         .unwrap();
     // TCP alone and beside TCP-LP: the others are no part of a value, or have a control that this kernel has not.
     assert_eq!(on_kernel.runs(), 2);
@@ -43,7 +47,7 @@ fn what_fits_is_measured_on_this_kernel_and_what_does_not_is_said() {
     let lab = Lab::open(on_kernel.scenarios()).unwrap();
     let made = AtomicUsize::new(0);
     let make = |run: Run<'_>, go_on: &dyn Fn() -> bool| {
-        let run = lab.run(run.scenario(), run.seed, go_on)?;
+        let run = lab.run(run.laid_out()?, run.seed, None, go_on)?;
         made.fetch_add(usize::from(run.is_some()), Ordering::Relaxed);
         Ok(run)
     };

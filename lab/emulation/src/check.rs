@@ -2,12 +2,12 @@
 //! Checks of a scenario: the parts that a kernel cannot run, and those that it only approximates.
 
 use netnice_queue::Bytes;
-use netnice_scenario::Scenario;
 use netnice_scenario::model::{
     Application, CongestionControl, DelayedAck, Flow, Multiplexing, ReceiverControl, Recovery, Tcp,
     TimeSpan, Transport,
 };
 use netnice_scenario::network::{Place, Problem};
+use netnice_scenario::{Layout, Scenario};
 
 use super::controls;
 
@@ -28,8 +28,8 @@ fn has_shared_connections(application: &Application) -> bool {
     }
 }
 
-/// The parts of a scenario that this kernel cannot run.
-pub fn check(scenario: &Scenario) -> Vec<Problem> {
+/// The parts of a scenario, laid out as `layout`, that this kernel cannot run.
+pub fn check(scenario: &Scenario, layout: &Layout) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
         if node.clock.drift_ppm != 0.0 {
@@ -93,7 +93,7 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
             problems.push(place.problem(text));
         }
     }
-    let flows = netnice_scenario::Layout::new(scenario).map_or(0, |network| network.flows.len());
+    let flows = layout.flows.len();
     if flows > MAX_FLOWS {
         let text = format!("{flows} flows are more than the {MAX_FLOWS} that a lab can run");
         problems.push(Place::key("flows").problem(text));
@@ -230,18 +230,19 @@ fn notes_on_tcp(tcp: &Tcp) -> impl Iterator<Item = String> + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netnice_scenario::ScenarioFile;
+    use netnice_scenario::{Point, ScenarioFile};
 
-    fn scenario(flow: &str) -> Scenario {
+    fn point(flow: &str) -> Point {
         let text = format!(
             "name = \"n\"\nduration = \"1s\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n{flow}\n"
         );
         let file = ScenarioFile::parse("n.toml", &text, &[], None).unwrap();
-        file.scenario().clone()
+        file.points[0].clone()
     }
 
     fn problems(flow: &str) -> Vec<String> {
-        check(&scenario(flow))
+        let point = point(flow);
+        check(&point.scenario, &point.layout().unwrap())
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -303,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_is_nearly_so_is_noted() {
-        assert_eq!(notes(&scenario("")), [""; 0]);
+        assert_eq!(notes(&point("").scenario), [""; 0]);
         for (flow, expected) in [
             (
                 "tcp = { recovery = \"reno\" }",
@@ -331,12 +332,12 @@ mod tests {
                 "nodes.a.clock.offset",
             ),
         ] {
-            let notes = notes(&scenario(flow));
+            let notes = notes(&point(flow).scenario);
             assert_eq!(notes.len(), 1, "{notes:?}");
             assert!(notes[0].starts_with(expected), "{notes:?}");
         }
         let two = "tcp = { recovery = \"reno\" }\n[[flows]]\nname = \"g\"\nfrom = \"b\"\nto = \"a\"\ntcp = { recovery = \"reno\" }";
-        let notes = notes(&scenario(two));
+        let notes = notes(&point(two).scenario);
         assert_eq!(notes.len(), 1, "{notes:?}");
         assert!(
             notes[0].starts_with("flows.{f,g}.tcp.recovery"),

@@ -4,7 +4,7 @@
 use std::io;
 
 use netnice_link::LinkError;
-use netnice_scenario::network::Problem;
+use netnice_scenario::network::Problems;
 
 /// An error of the lab.
 #[derive(Debug, thiserror::Error)]
@@ -24,8 +24,8 @@ pub enum LabError {
         answer: io::Error,
     },
     /// A scenario is invalid.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Scenario(Vec<Problem>),
+    #[error(transparent)]
+    Scenario(#[from] Problems),
     /// The kernel does not accept one of netnice's congestion controls.
     #[error(transparent)]
     Kernel(#[from] netnice_kernel::Error),

@@ -3,19 +3,19 @@
 
 use std::fmt::Write;
 
-use netnice_scenario::Scenario;
+use netnice_scenario::Point;
 
 use super::check::notes;
 use super::plan::{self, Plan};
 
-/// Describes how this kernel realises `scenario`, and what it only approximates.
-pub fn explain(scenario: &Scenario) -> String {
+/// Describes how this kernel realises a scenario, and what it only approximates.
+pub fn explain(point: &Point) -> String {
     let mut text = String::new();
-    if let Ok(plan) = Plan::new(scenario) {
+    if let Ok(layout) = point.layout() {
         // Writing to a String cannot fail.
-        let _ = write_plan(&mut text, &plan);
+        let _ = write_plan(&mut text, &Plan::new(layout));
     }
-    let notes = notes(scenario);
+    let notes = notes(&point.scenario);
     if !notes.is_empty() {
         let _ = writeln!(text, "\nOnly nearly so:");
         for note in notes {

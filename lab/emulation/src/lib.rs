@@ -31,8 +31,10 @@ mod results;
 mod run;
 mod tcp_info;
 
+use std::sync::Arc;
+
 use netnice_results::RunResults;
-use netnice_scenario::Scenario;
+use netnice_scenario::{Layout, Scenario};
 
 use self::controls::Controls;
 pub use check::{check, notes};
@@ -49,9 +51,11 @@ pub use run::Watch;
 /// use netnice_scenario::{ControlFiles, ScenarioFile};
 ///
 /// let path = Path::new("scenarios/two_reno.toml");
-/// let file = ScenarioFile::load_for(path, &[], ControlFiles::default(), netnice_emulation::check)?;
+/// let allowed = ControlFiles::default();
+/// let file = ScenarioFile::load_for(path, &[], allowed, &netnice_emulation::check)?;
 /// let lab = Lab::open([file.scenario()])?;
-/// let results = lab.run(file.scenario(), 1, || true)?.expect("it was not stopped");
+/// let layout = file.points[0].layout().expect("it was laid out as it was read");
+/// let results = lab.run((file.scenario(), layout), 1, None, || true)?.expect("it was not stopped");
 /// for flow in &results.flows {
 ///     println!("{}: {:.0} bit/s", flow.name, flow.goodput_bps);
 /// }
@@ -84,31 +88,21 @@ impl Lab {
         self
     }
 
-    /// Runs `scenario` with one seed, in real time. Calls `go_on` about every 20 ms; returns `None` if it returned
-    /// false before the end.
+    /// Runs a scenario, with its layout, with one seed, in real time. Calls `go_on` about every 20 ms; returns `None` if it
+    /// returned false before the end.
     ///
     /// Concurrent runs are isolated from each other, but share the machine: [`RunResults::lab`] reports whether that
-    /// made them late.
+    /// made them late. `events` are recorded as the simulator does; times are those at which packets enter real time and pass
+    /// the computed links.
     pub fn run(
         &self,
-        scenario: &Scenario,
-        seed: u64,
-        go_on: impl FnMut() -> bool,
-    ) -> Result<Option<RunResults>, LabError> {
-        self.run_with_events(scenario, seed, None, go_on)
-    }
-
-    /// As [`Lab::run`], with a record of events as the simulator makes it. Times are those at which packets enter real time
-    /// and pass the computed links.
-    pub fn run_with_events(
-        &self,
-        scenario: &Scenario,
+        on: (&Scenario, Arc<Layout>),
         seed: u64,
         events: Option<EventRecord>,
         go_on: impl FnMut() -> bool,
     ) -> Result<Option<RunResults>, LabError> {
         let watch = self.watch.as_deref();
-        run::run(&self.controls, watch, scenario, seed, events, go_on)
+        run::run(&self.controls, watch, on, seed, events, go_on)
     }
 
     /// Unregisters the controls, unless others use them.

@@ -191,7 +191,7 @@ mod tests {
             "name = \"n\"\nduration = \"1s\"\n{links}\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"c\"\n"
         );
         let file = ScenarioFile::parse("n.toml", &text, &[], None).unwrap();
-        let network = Layout::new(file.scenario()).unwrap();
+        let network = file.points[0].layout().unwrap();
         LinkNetwork::new(&network, vec![Box::new([0, 2])], 1).unwrap()
     }
 

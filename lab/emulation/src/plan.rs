@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_queue::{Bytes, Rate};
-use netnice_scenario::model::{Application, DelayedAck, Scenario, TimeSpan, Transport};
-use netnice_scenario::network::{FlowGroup, NodeIndex, Problem};
+use netnice_scenario::model::{Application, DelayedAck, TimeSpan, Transport};
+use netnice_scenario::network::{FlowGroup, NodeIndex};
 use netnice_scenario::{Layout, model};
 use netnice_sim::traffic::Traffic;
 
@@ -22,7 +23,7 @@ pub(super) const UDP_HEADERS: usize = 28;
 /// A scenario mapped to network namespaces.
 #[derive(Debug)]
 pub(super) struct Plan {
-    pub(super) network: Layout,
+    pub(super) network: Arc<Layout>,
     pub(super) namespaces: Vec<Netns>,
     pub(super) endpoints: Vec<Endpoint>,
     /// For each flow, the endpoints of its senders and of its receivers.
@@ -39,7 +40,7 @@ pub(super) struct Plan {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Netns {
     /// The node, or group of nodes.
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     pub(super) settings: Settings,
 }
 
@@ -60,8 +61,7 @@ pub(super) struct Endpoint {
 }
 
 impl Plan {
-    pub(super) fn new(scenario: &Scenario) -> Result<Plan, Vec<Problem>> {
-        let network = Layout::new(scenario)?;
+    pub(super) fn new(network: Arc<Layout>) -> Plan {
         let mut plan = Plan {
             namespaces: Vec::new(),
             endpoints: Vec::new(),
@@ -71,7 +71,7 @@ impl Plan {
             largest_packet: MTU,
             network,
         };
-        let mut namespaces: BTreeMap<(String, Settings), usize> = BTreeMap::new();
+        let mut namespaces: BTreeMap<(Arc<str>, Settings), usize> = BTreeMap::new();
         let mut routes: HashMap<(NodeIndex, NodeIndex), u32> = HashMap::new();
         for index in 0..plan.network.flows.len() {
             let flow = plan.network.flows[index].clone();
@@ -80,7 +80,7 @@ impl Plan {
             let mut ends = [&flow.senders, &flow.receivers].map(|nodes| {
                 let first = plan.endpoints.len();
                 for &node in nodes {
-                    let name = group_of(&plan.network.nodes[node].name).to_owned();
+                    let name = plan.network.nodes[node].group.clone();
                     let netns = *namespaces
                         .entry((name.clone(), settings))
                         .or_insert_with(|| {
@@ -114,7 +114,7 @@ impl Plan {
             let [senders, receivers] = ends;
             plan.ends.push((senders, receivers));
         }
-        Ok(plan)
+        plan
     }
 
     /// Returns the sum of the rates of all links that limit some flow: the rate the network's thread must carry. `None`
@@ -156,17 +156,6 @@ pub(super) fn endpoint_of(address: u32) -> Option<usize> {
     match address.to_be_bytes() {
         [10, a, b, c] => (u32::from_be_bytes([0, a, b, c]) as usize).checked_sub(1),
         _ => None,
-    }
-}
-
-/// Returns `name` of `name[3]`.
-fn group_of(node: &str) -> &str {
-    match node
-        .strip_suffix(']')
-        .and_then(|rest| rest.rsplit_once('['))
-    {
-        Some((group, _)) => group,
-        None => node,
     }
 }
 
@@ -265,7 +254,7 @@ mod tests {
     fn plan(text: &str) -> Plan {
         let text = format!("name = \"n\"\nduration = \"1s\"\n{text}");
         let file = ScenarioFile::parse("n.toml", &text, &[], None).unwrap();
-        Plan::new(file.scenario()).unwrap()
+        Plan::new(file.points[0].layout().unwrap())
     }
 
     const NETWORK: &str = "
@@ -277,11 +266,7 @@ mod tests {
     #[test]
     fn a_group_of_hosts_shares_a_namespace_and_each_flow_has_addresses() {
         let plan = plan(NETWORK);
-        let names: Vec<&str> = plan
-            .namespaces
-            .iter()
-            .map(|netns| netns.name.as_str())
-            .collect();
+        let names: Vec<&str> = plan.namespaces.iter().map(|netns| &*netns.name).collect();
         // The router only forwards.
         assert_eq!(names, ["sources", "sink"]);
         assert_eq!(plan.endpoints.len(), 6);

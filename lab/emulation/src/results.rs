@@ -144,7 +144,7 @@ impl Findings<'_> {
             });
         }
         for (index, link) in network.links.iter().enumerate() {
-            if link.rate.is_some() && sampling.takes_link(&link.name) {
+            if link.rate.is_some() && sampling.takes_link(&link.name, &link.group) {
                 add("queue_packets", "packets", &link.name, &|number| {
                     of_driver[number].links[index].0
                 });
@@ -269,7 +269,7 @@ mod tests {
     /// `change`.
     fn results(late: u64, change: impl Fn(&mut Findings)) -> RunResults {
         let file = ScenarioFile::parse("n.toml", SCENARIO, &[], None).unwrap();
-        let plan = Plan::new(file.scenario()).unwrap();
+        let plan = Plan::new(file.points[0].layout().unwrap());
         let mut measured = Measured::default();
         for number in 0..1000 {
             let lateness = if number < late { 2_000_000 } else { 100_000 };

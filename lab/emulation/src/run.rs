@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 use netnice_results::RunResults;
-use netnice_scenario::Scenario;
 use netnice_scenario::model::Application;
+use netnice_scenario::network::Problems;
+use netnice_scenario::{Layout, Scenario};
 use netnice_sim::EventTrace;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -47,19 +48,19 @@ pub trait Watch: Send + Sync {
     fn ended(&self, namespace: &Namespace);
 }
 
-/// Runs `scenario`; the arguments are those of [`super::Lab::run`].
+/// Runs a scenario; the arguments are those of [`super::Lab::run`].
 pub(super) fn run(
     controls: &Controls,
     watch: Option<&dyn Watch>,
-    scenario: &Scenario,
+    (scenario, layout): (&Scenario, Arc<Layout>),
     seed: u64,
     events: Option<EventRecord>,
     go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, LabError> {
     raise_file_limit();
-    let plan = Plan::new(scenario).map_err(LabError::Scenario)?;
+    let plan = Plan::new(layout);
     let mut network = LinkNetwork::new(&plan.network, plan.routes.clone(), seed)
-        .map_err(|problem| LabError::Scenario(vec![problem]))?;
+        .map_err(|problem| Problems(vec![problem]))?;
     let mut events_lost = Arc::default();
     if let Some(EventRecord { links, sink }) = events {
         let sink = Background::new(sink).attempted("start a thread")?;

@@ -5,7 +5,7 @@
 
 use netnice_emulation::Lab;
 use netnice_results::{FlowResult, QueueResult, RunResults, until_in_time};
-use netnice_scenario::{Scenario, ScenarioFile};
+use netnice_scenario::{Point, ScenarioFile};
 
 /// Two access links and a bottleneck of 10 Mb/s with 40 ms of round trip.
 const NETWORK: &str = "
@@ -24,19 +24,21 @@ delay = \"18ms\"
 queue = \"83p\"
 ";
 
-fn scenario(settings: &str, flows: &str) -> Scenario {
+fn point(settings: &str, flows: &str) -> Point {
     let text = format!("{settings}\n{NETWORK}\n{flows}");
     let file = ScenarioFile::parse("live.toml", &text, &[], None);
     let file = file.unwrap_or_else(|error| panic!("{error}"));
-    let problems = netnice_emulation::check(file.scenario());
+    let point = &file.points[0];
+    let problems = netnice_emulation::check(&point.scenario, &point.layout().unwrap());
     assert!(problems.is_empty(), "{problems:?}");
-    file.scenario().clone()
+    point.clone()
 }
 
 /// Runs a scenario, a second time if the machine was late.
-fn measure(scenario: &Scenario) -> RunResults {
-    let lab = Lab::open([scenario]).expect("a lab (these tests need root)");
-    let results = until_in_time(1, || lab.run(scenario, 1, || true));
+fn measure(point: &Point) -> RunResults {
+    let lab = Lab::open([&point.scenario]).expect("a lab (these tests need root)");
+    let on = || (&point.scenario, point.layout().unwrap());
+    let results = until_in_time(1, || lab.run(on(), 1, None, || true));
     let results = results.unwrap().unwrap();
     lab.close().unwrap();
     let report = results.lab.as_ref().unwrap();
@@ -70,13 +72,15 @@ congestion_control = \"cubic\"
 
 #[test]
 fn one_flow_fills_a_link_as_simulated() {
-    let scenario = scenario(
+    let point = point(
         "duration = \"9s\"\nwarm_up = \"5s\"\nsampling = { interval = \"500ms\" }\n\
          phases = [{ name = \"late\", from = \"7s\", to = \"9s\" }]",
         CUBIC,
     );
-    let measured = measure(&scenario);
-    let simulated = netnice_sim::run(&scenario, 1, || true).unwrap().unwrap();
+    let measured = measure(&point);
+    let simulated = netnice_sim::run(&point.scenario, 1, || true)
+        .unwrap()
+        .unwrap();
     let (real, model) = (flow(&measured, "cubic"), flow(&simulated, "cubic"));
     let ratio = |of: fn(&FlowResult) -> f64| of(real) / of(model);
     assert_between("goodput", ratio(|flow| flow.goodput_bps), 0.9, 1.02);
@@ -119,7 +123,7 @@ fn one_flow_fills_a_link_as_simulated() {
 
 #[test]
 fn netnice_leaves_a_link_to_others() {
-    let scenario = scenario(
+    let point = point(
         "duration = \"10s\"\nwarm_up = \"3s\"\n\
          phases = [{ name = \"beside\", from = \"6s\", to = \"10s\" }]",
         &format!(
@@ -127,7 +131,7 @@ fn netnice_leaves_a_link_to_others() {
              congestion_control = {{ name = \"netnice\", threshold_us = 1000 }}"
         ),
     );
-    let results = measure(&scenario);
+    let results = measure(&point);
     let (cubic, low) = (flow(&results, "cubic"), flow(&results, "low"));
     let beside = |flow: &FlowResult| flow.phases[0].goodput_bps;
     let share = beside(low) / (beside(low) + beside(cubic));
@@ -142,14 +146,14 @@ fn netnice_leaves_a_link_to_others() {
 /// and forget the delays.
 #[test]
 fn tcplp_stays_at_a_window_of_one_beside_others() {
-    let scenario = scenario(
+    let point = point(
         "duration = \"18s\"\nwarm_up = \"10s\"",
         &format!(
             "{CUBIC}start = \"3s\"\n[[flows]]\nname = \"low\"\nfrom = \"a\"\nto = \"b\"\nclass = \"low\"\n\
              congestion_control = \"tcplp\""
         ),
     );
-    let results = measure(&scenario);
+    let results = measure(&point);
     let (cubic, low) = (flow(&results, "cubic"), flow(&results, "low"));
     assert_between("tcplp's mean window", low.mean_cwnd, 1.0, 1.8);
     assert_between(
@@ -176,8 +180,8 @@ fn tcplp_takes_the_link_again_when_others_have_gone() {
             )
         })
         .collect();
-    let scenario = scenario("duration = \"28s\"\nwarm_up = \"20s\"", &low);
-    let results = measure(&scenario);
+    let point = point("duration = \"28s\"\nwarm_up = \"20s\"", &low);
+    let results = measure(&point);
     for number in 0..4 {
         let low = flow(&results, &format!("low{number}"));
         // 1 % of it would be one packet for each round trip.
@@ -197,9 +201,10 @@ fn pacing_keeps_the_queue_of_slow_start_short() {
              [[flows]]\nname = \"reno\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"448kB\"\ntcp = {{ pacing = {pacing} }}\n"
         );
         let file = ScenarioFile::parse("paced.toml", &text, &[], None).unwrap();
-        let scenario = file.scenario();
-        let measured = measure(scenario);
-        let simulated = netnice_sim::run(scenario, 1, || true).unwrap().unwrap();
+        let measured = measure(&file.points[0]);
+        let simulated = netnice_sim::run(file.scenario(), 1, || true)
+            .unwrap()
+            .unwrap();
         [measured, simulated].map(|results| {
             assert!(flow(&results, "reno").completion_s.is_some());
             bottleneck(&results).max_packets as f64
@@ -213,7 +218,7 @@ fn pacing_keeps_the_queue_of_slow_start_short() {
 
 #[test]
 fn timed_sources_send_what_they_say() {
-    let scenario = scenario(
+    let point = point(
         "duration = \"4s\"\nwarm_up = \"1s\"",
         "[[flows]]\nname = \"cbr\"\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\npacket_size = \"500B\"\n\
          application = { kind = \"cbr\", rate = \"2mbit\" }\n\
@@ -222,8 +227,10 @@ fn timed_sources_send_what_they_say() {
          [[flows]]\nname = \"over_tcp\"\nfrom = \"a\"\nto = \"b\"\n\
          application = { kind = \"cbr\", rate = \"1mbit\" }",
     );
-    let measured = measure(&scenario);
-    let simulated = netnice_sim::run(&scenario, 1, || true).unwrap().unwrap();
+    let measured = measure(&point);
+    let simulated = netnice_sim::run(&point.scenario, 1, || true)
+        .unwrap()
+        .unwrap();
     for (name, tolerance) in [("cbr", 0.02), ("poisson", 0.1), ("over_tcp", 0.1)] {
         let (real, model) = (flow(&measured, name), flow(&simulated, name));
         let ratio = real.throughput_bps / model.throughput_bps;
@@ -235,13 +242,13 @@ fn timed_sources_send_what_they_say() {
 
 #[test]
 fn web_objects_come_in_their_time() {
-    let scenario = scenario(
+    let point = point(
         "duration = \"6s\"\nwarm_up = \"500ms\"",
         "[[flows]]\nname = \"web\"\nfrom = \"a\"\nto = \"b\"\n\
          [flows.application]\nkind = \"web\"\nsessions = 2\nbetween_pages = \"300ms\"\n\
          object_size = { mean = \"4kB\", shape = 1.2, max = \"100kB\" }",
     );
-    let results = measure(&scenario);
+    let results = measure(&point);
     let responses = &results.response_times[0];
     let objects: u64 = responses.bins.iter().map(|bin| bin.response.count).sum();
     assert!(objects > 40, "{responses:?}");
@@ -267,7 +274,7 @@ fn a_router_marks_instead_of_dropping() {
     let text =
         format!("duration = \"6s\"\nwarm_up = \"1s\"\n{network}\n{CUBIC}tcp = {{ ecn = true }}\n");
     let file = ScenarioFile::parse("red.toml", &text, &[], None).unwrap();
-    let results = measure(file.scenario());
+    let results = measure(&file.points[0]);
     let queue = bottleneck(&results);
     assert!(queue.marked > 0, "{queue:?}");
     let dropped = queue.dropped();
@@ -289,7 +296,7 @@ fn tcplp_ecn_yields_to_what_a_router_does_not_mark() {
          congestion_control = \"tcplp_ecn\"\ntcp = {{ ecn = true }}\n"
     );
     let file = ScenarioFile::parse("ecn.toml", &text, &[], None).unwrap();
-    let results = measure(file.scenario());
+    let results = measure(&file.points[0]);
     let (cubic, low) = (flow(&results, "cubic"), flow(&results, "low"));
     assert!(bottleneck(&results).marked > 0);
     assert_eq!(
@@ -332,8 +339,10 @@ fn receivers_of_each_kind_fill_a_link_and_yield_it() {
          {{ name = \"beside\", from = \"11s\", to = \"16s\" }}]\n{flows}"
     );
     let file = ScenarioFile::parse("receivers.toml", &text, &[], None).unwrap();
-    assert!(netnice_emulation::check(file.scenario()).is_empty());
-    let results = measure(file.scenario());
+    let point = &file.points[0];
+    let problems = netnice_emulation::check(&point.scenario, &point.layout().unwrap());
+    assert!(problems.is_empty());
+    let results = measure(point);
     for (receiver, least_bps) in receivers {
         let low = flow(&results, &format!("low_{receiver}"));
         let plain = flow(&results, &format!("plain_{receiver}"));
@@ -370,7 +379,7 @@ fn dstcp_answers_a_mark_as_its_target_rate_wants() {
     ]
     .concat();
     let file = ScenarioFile::parse("marks.toml", &text, &[], None).unwrap();
-    let results = measure(file.scenario());
+    let results = measure(&file.points[0]);
     for link in ["a", "c"] {
         let mut queues = results.queues.iter();
         let queue = queues.find(|queue| queue.link == link).unwrap();
@@ -396,13 +405,13 @@ fn dstcp_answers_a_mark_as_its_target_rate_wants() {
 #[test]
 fn settings_of_tcp_reach_the_kernel() {
     // A window of 20 packets and 40 ms: 20 * 948 B * 8 / 40 ms = 3.8 Mb/s at most.
-    let scenario = scenario(
+    let point = point(
         "duration = \"5s\"\nwarm_up = \"1s\"",
         &format!(
             "{CUBIC}packet_size = \"1000B\"\ntcp = {{ receiver_window = \"20kB\", timestamps = true, recovery = \"newreno\" }}\n"
         ),
     );
-    let results = measure(&scenario);
+    let results = measure(&point);
     let limited = flow(&results, "cubic");
     assert_between("goodput", limited.goodput_bps, 1.5e6, 4.1e6);
     let size = limited.throughput_bps * results.measured_s / 8.0 / limited.packets_received as f64;
@@ -418,11 +427,11 @@ fn settings_of_tcp_reach_the_kernel() {
 
 #[test]
 fn a_transfer_of_so_many_bytes_ends() {
-    let scenario = scenario(
+    let point = point(
         "duration = \"4s\"",
         &format!("{CUBIC}bytes = \"500kB\"\nstart = \"500ms\"\n"),
     );
-    let results = measure(&scenario);
+    let results = measure(&point);
     let transfer = flow(&results, "cubic");
     assert_eq!(transfer.delivered_bytes, 500_000);
     // 0.41 s on the link, after slow start.
@@ -435,7 +444,7 @@ fn a_flow_that_cannot_connect_gets_nothing() {
                 [[links]]\nfrom = \"a\"\nto = \"b\"\nloss = \"100%\"\n\
                 [[flows]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
     let file = ScenarioFile::parse("cut.toml", text, &[], None).unwrap();
-    let results = measure(file.scenario());
+    let results = measure(&file.points[0]);
     assert_eq!(flow(&results, "bulk").delivered_bytes, 0);
     // Starvation is a result, not a failure of the flow.
     let report = results.lab.unwrap();
@@ -444,9 +453,9 @@ fn a_flow_that_cannot_connect_gets_nothing() {
 
 #[test]
 fn labs_at_once_do_not_meet() {
-    let scenario = scenario("duration = \"4s\"\nwarm_up = \"2s\"", CUBIC);
+    let point = point("duration = \"4s\"\nwarm_up = \"2s\"", CUBIC);
     let goodputs: Vec<f64> = std::thread::scope(|scope| {
-        let labs: Vec<_> = (0..2).map(|_| scope.spawn(|| measure(&scenario))).collect();
+        let labs: Vec<_> = (0..2).map(|_| scope.spawn(|| measure(&point))).collect();
         let results = labs.into_iter().map(|lab| lab.join().unwrap());
         results
             .map(|results| flow(&results, "cubic").goodput_bps)
@@ -473,7 +482,7 @@ fn programs_of_the_user_are_measured() {
          server = \"{server} 2>/dev/null\"\n\
          [[flows]]\nname = \"failing\"\nfrom = \"a\"\nto = \"b\"\napplication = {{ kind = \"command\", command = \"exit 3\" }}\n"
     );
-    let results = measure(&scenario("duration = \"4s\"", &flows));
+    let results = measure(&point("duration = \"4s\"", &flows));
     let curl = flow(&results, "curl");
     // The page and its response head.
     assert_between("bytes", curl.delivered_bytes as f64, 300_000.0, 301_000.0);
@@ -486,10 +495,11 @@ fn programs_of_the_user_are_measured() {
 
 #[test]
 fn a_run_that_is_stopped_has_no_results() {
-    let scenario = scenario("duration = \"60s\"", CUBIC);
-    let lab = Lab::open([&scenario]).unwrap();
+    let point = point("duration = \"60s\"", CUBIC);
+    let lab = Lab::open([&point.scenario]).unwrap();
     let mut questions = 0;
-    let results = lab.run(&scenario, 1, || {
+    let on = (&point.scenario, point.layout().unwrap());
+    let results = lab.run(on, 1, None, || {
         questions += 1;
         questions < 5
     });

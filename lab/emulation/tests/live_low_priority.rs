@@ -40,10 +40,12 @@ impl Cases {
     fn run(&self) -> RunResults {
         let file = ScenarioFile::parse("low_priority", &self.0, &[], None);
         let file = file.unwrap_or_else(|error| panic!("{error}"));
-        let problems = netnice_emulation::check(file.scenario());
+        let point = &file.points[0];
+        let on = || (&point.scenario, point.layout().unwrap());
+        let problems = netnice_emulation::check(&point.scenario, &on().1);
         assert!(problems.is_empty(), "{problems:?}");
         let lab = Lab::open([file.scenario()]).expect("a lab (this test needs root)");
-        let results = until_in_time(2, || lab.run(file.scenario(), 1, || true));
+        let results = until_in_time(2, || lab.run(on(), 1, None, || true));
         lab.close().unwrap();
         results.unwrap().unwrap()
     }

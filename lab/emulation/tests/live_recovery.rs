@@ -10,6 +10,7 @@ mod recovery;
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use netnice_emulation::{EventRecord, Lab};
 use netnice_scenario::Layout;
@@ -24,15 +25,16 @@ fn measure(case: &Case, control: &Control) -> Recovery {
     let (traces, events) = recovery::recorded_events(directory.path());
     // A SYN and an ACK precede the data.
     let scenario = recovery::scenario(case, &format!("\"{}\"", control.name), 2);
-    let problems = netnice_emulation::check(&scenario);
+    let layout = Arc::new(Layout::new(&scenario).unwrap());
+    let problems = netnice_emulation::check(&scenario, &layout);
     assert!(problems.is_empty(), "{problems:?}");
     let lab = Lab::open([&scenario]).expect("a lab (these tests need root)");
-    let sink = traces.begin_events(&Layout::new(&scenario).unwrap());
+    let sink = traces.begin_events(&layout);
     let record = EventRecord {
         links: traces.events.clone(),
         sink: sink.unwrap().unwrap(),
     };
-    let results = lab.run_with_events(&scenario, 1, Some(record), || true);
+    let results = lab.run((&scenario, layout), 1, Some(record), || true);
     lab.close().unwrap();
     recovery::recovery(&results.unwrap().unwrap(), &events)
 }

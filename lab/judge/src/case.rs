@@ -5,7 +5,7 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use netnice_results::{RunResults, Series};
-use netnice_scenario::{ControlFiles, ScenarioError, ScenarioFile};
+use netnice_scenario::{Check, ControlFiles, ScenarioError, ScenarioFile};
 use netnice_study::Effort;
 use serde::{Deserialize, Serialize};
 
@@ -147,15 +147,20 @@ impl Case {
     /// The run as a checked scenario. A C file is allowed as the control: whoever judges it has chosen it.
     ///
     /// # Errors
-    /// If the scenario is refused: the control does not exist, or its file does not compile.
-    pub fn scenario(&self, effort: Effort, seeds: u64) -> Result<ScenarioFile, ScenarioError> {
+    /// If the scenario is refused: the control does not exist, its file does not compile, or `check` finds something.
+    pub fn scenario(
+        &self,
+        effort: Effort,
+        seeds: u64,
+        check: Check<'_>,
+    ) -> Result<ScenarioFile, ScenarioError> {
         ScenarioFile::parse_for(
             &self.name(),
             &self.text(effort, seeds),
             &[],
             self.directory(),
             ControlFiles::OfScenario,
-            |_| Vec::new(),
+            check,
         )
     }
 
@@ -308,7 +313,7 @@ mod tests {
                         control,
                     };
                     for effort in [Effort::Quick, Effort::Full] {
-                        if let Err(error) = case.scenario(effort, 1) {
+                        if let Err(error) = case.scenario(effort, 1, &|_, _| Vec::new()) {
                             panic!("{}: {error}", case.name());
                         }
                     }

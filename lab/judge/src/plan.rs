@@ -10,7 +10,7 @@ use std::path::{Path as FilePath, PathBuf};
 use netnice_results::output;
 use netnice_results::{Backend, DirectoryError, Estimate, RunResults, StaleRun};
 use netnice_scenario::model::Scenario;
-use netnice_scenario::{Point, ScenarioError, ScenarioFile};
+use netnice_scenario::{Check, Point, ScenarioError, ScenarioFile};
 use netnice_study::{Campaign, Effort, Keep, Key, LAB_BPS, Make, Runs, Tick};
 use serde::{Deserialize, Serialize};
 
@@ -76,16 +76,16 @@ fn select<T>(
 
 impl Plan {
     /// Makes the plan for `controls`. Without names of paths or rivals, those of the effort are taken; in a lab, paths of
-    /// at most 100 Mb/s.
+    /// at most 100 Mb/s. `check` says what the backend cannot do.
     ///
     /// # Errors
-    /// If a path, a rival or a control does not exist, or if a control's file does not compile.
+    /// If a path, a rival or a control does not exist, if a control's file does not compile, or if `check` finds something.
     pub fn new(
         controls: &[String],
         paths: &[String],
         rivals: &[String],
         effort: Effort,
-        lab: bool,
+        (backend, check): (Backend, Check<'_>),
         seeds: u64,
     ) -> Result<Plan, PlanError> {
         let quick = effort == Effort::Quick;
@@ -103,7 +103,9 @@ impl Plan {
             PATHS,
             |path: &Path| path.name,
             paths,
-            |path| (path.quick || !quick) && !(lab && path.rate_bps() > LAB_BPS),
+            |path| {
+                (path.quick || !quick) && !(backend == Backend::Lab && path.rate_bps() > LAB_BPS)
+            },
         )?;
         let rivals = select(
             "rival",
@@ -142,16 +144,13 @@ impl Plan {
         let cases: Result<Vec<_>, ScenarioError> = cases
             .into_iter()
             .map(|case| {
-                let file = case.scenario(effort, seeds)?;
+                let file = case.scenario(effort, seeds, check)?;
                 Ok((case, file))
             })
             .collect();
         Ok(Plan {
             effort,
-            backend: match lab {
-                true => Backend::Lab,
-                false => Backend::Simulation,
-            },
+            backend,
             seeds,
             controls: tested.into_iter().map(|control| control.name).collect(),
             cases: cases?,

@@ -7,7 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use netnice_judge::{Effort, Judgement, Plan, markdown, page};
-use netnice_scenario::{ControlFiles, ScenarioFile};
+use netnice_results::Backend;
+use netnice_scenario::network::not_simulated;
+use netnice_scenario::{Check, ControlFiles, ScenarioFile};
+
+const SIMULATED: (Backend, Check) = (Backend::Simulation, &not_simulated);
 
 fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -27,7 +31,7 @@ fn simulate(plan: &Plan, out: &std::path::Path, resume: bool, most: usize) -> (J
                     }
                     return Ok(None);
                 }
-                let run = netnice_sim::run(run.scenario(), run.seed, go_on)?;
+                let run = netnice_sim::run_laid_out(run.laid_out()?, run.seed, go_on)?;
                 made.fetch_add(usize::from(run.is_some()), Ordering::Relaxed);
                 Ok(run)
             },
@@ -54,7 +58,7 @@ fn controls_yield_as_they_are_known_to() {
         &names(&["base"]),
         &rivals,
         Effort::Quick,
-        false,
+        SIMULATED,
         1,
     )
     .unwrap();
@@ -90,7 +94,15 @@ fn controls_yield_as_they_are_known_to() {
 fn finished_runs_are_reused_and_kept_when_stopped() {
     let plan = |controls: &[&str]| {
         let [paths, rivals] = [&["slow"], &["cubic"]].map(|all| names(all));
-        Plan::new(&names(controls), &paths, &rivals, Effort::Quick, false, 1).unwrap()
+        Plan::new(
+            &names(controls),
+            &paths,
+            &rivals,
+            Effort::Quick,
+            SIMULATED,
+            1,
+        )
+        .unwrap()
     };
     let out = tempfile::tempdir().unwrap();
     let (first, made) = simulate(&plan(&["vegas"]), out.path(), false, 1);
@@ -119,7 +131,7 @@ fn finished_runs_are_reused_and_kept_when_stopped() {
 fn unknown_names_are_answered_by_those_that_exist() {
     let new = |control, path, rival| {
         let [controls, paths, rivals] = [control, path, rival].map(|name| names(&[name]));
-        let plan = Plan::new(&controls, &paths, &rivals, Effort::Quick, false, 1);
+        let plan = Plan::new(&controls, &paths, &rivals, Effort::Quick, SIMULATED, 1);
         plan.map(|_| ()).unwrap_err().to_string()
     };
     assert!(
@@ -137,7 +149,14 @@ fn a_control_in_a_file_is_judged_as_the_same_by_name() {
     fs::write(&file, RENO).unwrap();
     let plan = |controls: &[&str]| {
         let [paths, rivals] = [&["base"], &["itself"]].map(|all| names(all));
-        Plan::new(&names(controls), &paths, &rivals, Effort::Quick, false, 1)
+        Plan::new(
+            &names(controls),
+            &paths,
+            &rivals,
+            Effort::Quick,
+            SIMULATED,
+            1,
+        )
     };
     let given = file.to_str().unwrap();
     let out = tempfile::tempdir().unwrap();
@@ -163,7 +182,7 @@ fn a_control_in_a_file_is_judged_as_the_same_by_name() {
     assert_eq!(fs::read_to_string(kept.join("mine.h")).unwrap(), RENO);
     let scenario = kept.join("base.itself.mine.h.toml");
     let allowed = ControlFiles::OfScenario;
-    let again = ScenarioFile::load_for(&scenario, &[], allowed, |_| Vec::new()).unwrap();
+    let again = ScenarioFile::load_for(&scenario, &[], allowed, &|_, _| Vec::new()).unwrap();
     let found = both
         .cases()
         .find(|(case, _)| case.name() == "base.itself.mine.h");

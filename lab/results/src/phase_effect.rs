@@ -11,8 +11,8 @@ use std::time::Duration;
 use netnice_queue::{DisciplineConfig, DropCause};
 
 use crate::{FlowResult, QueueResult, RunResults};
-use netnice_scenario::Layout;
-use netnice_scenario::model::{Scenario, Transport};
+use netnice_scenario::Point;
+use netnice_scenario::model::Transport;
 use netnice_scenario::network::NetworkLink;
 
 /// A flow that a phase effect hits.
@@ -45,15 +45,15 @@ const TIMES_EXPECTED: f64 = 10.0;
 /// The layout of more flows would take longer than it is worth.
 const MOST_FLOWS: usize = 10_000;
 
-/// Finds the flows of a run of `scenario` in the simulator that a phase effect hits: those that lose ten times as large a share as their
+/// Finds the flows of a run of `point` in the simulator that a phase effect hits: those that lose ten times as large a share as their
 /// links drop of all packets, and 5 % at least, where all drops are those of full drop-tail queues and nothing on their paths, there and
 /// back, is left to chance. They pass a link without a rate, begin at a queue that drops, or use TCP throughout the run.
-pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> {
+pub fn phase_effects(point: &Point, run: &RunResults) -> Vec<PhaseEffect> {
     let any = run.flows.iter().any(suffers);
     if run.lab.is_some() || !any || run.flows.len() > MOST_FLOWS {
         return Vec::new();
     }
-    let Ok(network) = Layout::new(scenario) else {
+    let Ok(network) = point.layout() else {
         return Vec::new();
     };
     let queues: HashMap<&str, &QueueResult> = run

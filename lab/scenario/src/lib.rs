@@ -20,5 +20,5 @@ pub use model::Scenario;
 pub use netnice_files as input;
 pub use network::Layout;
 pub use parse::schema::json_schema;
-pub use parse::{ControlFiles, Point, ScenarioError, ScenarioFile};
+pub use parse::{Check, ControlFiles, Point, ScenarioError, ScenarioFile};
 pub use warnings::warnings;

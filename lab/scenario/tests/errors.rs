@@ -668,7 +668,7 @@ fn mistakes_in_a_control_file_have_its_line() {
     let parse = |control: &str| {
         let (text, place) = (text(control), Some(directory.path()));
         let allowed = ControlFiles::OfScenario;
-        ScenarioFile::parse_for("test.toml", &text, &[], place, allowed, |_| Vec::new())
+        ScenarioFile::parse_for("test.toml", &text, &[], place, allowed, &|_, _| Vec::new())
     };
     for (control, file, expected) in [
         (
@@ -703,7 +703,7 @@ fn mistakes_in_a_control_file_have_its_line() {
     assert_ne!(one.hash, parse(r#""./mine.h""#).unwrap().hash);
     let text = text(r#""./mine.h""#);
     let allowed = ControlFiles::OfScenario;
-    let error = ScenarioFile::parse_for("test.toml", &text, &[], None, allowed, |_| Vec::new());
+    let error = ScenarioFile::parse_for("test.toml", &text, &[], None, allowed, &|_, _| Vec::new());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("no files beside it"), "{error}");
 }

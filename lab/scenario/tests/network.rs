@@ -308,10 +308,10 @@ fn one_way_of_a_link_and_all_links_of_a_group_are_sampled() {
             to = \"far\""
         ));
         let (scenario, network) = (file.scenario(), Layout::new(file.scenario()).unwrap());
-        let names = network.links.iter().map(|link| link.name.clone());
-        names
-            .filter(|name| scenario.sampling.takes_link(name))
-            .collect()
+        let sampling = &scenario.sampling;
+        let links = network.links.iter();
+        let taken = links.filter(|link| sampling.takes_link(&link.name, &link.group));
+        taken.map(|link| link.name.clone()).collect()
     };
     assert_eq!(sampled("[\"line\"]"), ["line"]);
     assert_eq!(sampled("[\"line (reverse)\"]"), ["line (reverse)"]);

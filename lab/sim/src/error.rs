@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use netnice_congestion::registry::ControlError;
 use netnice_queue::DisciplineError;
-use netnice_scenario::network::Problem;
+use netnice_scenario::network::Problems;
 
 /// Why a run can't be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,8 +41,8 @@ pub enum BuildError {
 #[non_exhaustive]
 pub enum RunError {
     /// The scenario is not sound.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Scenario(Vec<Problem>),
+    #[error(transparent)]
+    Scenario(#[from] Problems),
     /// A queue that can't be built as described.
     #[error("link {link:?}: {error}")]
     Queue {

@@ -101,10 +101,12 @@ fn bits(scenario: &Scenario) -> f64 {
 fn scenarios() -> Vec<(PathBuf, Scenario)> {
     let of_file = |path: PathBuf| {
         let file = ScenarioFile::load(&path, &[]).unwrap();
-        let points = file.points.iter().map(|point| &point.scenario);
-        let points = points.filter(|scenario| not_simulated(scenario).is_empty());
+        let points = file.points.iter().filter(|point| {
+            let layout = point.layout().unwrap();
+            not_simulated(&point.scenario, &layout).is_empty()
+        });
         let mut short = points
-            .map(shortened)
+            .map(|point| shortened(&point.scenario))
             .filter(|scenario| bits(scenario) <= MOST_BITS);
         let ends = [short.next(), short.next_back()].into_iter().flatten();
         ends.map(|scenario| (path.clone(), scenario))

@@ -6,12 +6,16 @@ use std::time::Duration;
 
 use netnice_results::{RunResults, phase_effects};
 use netnice_scenario::model::TrafficClass;
-use netnice_scenario::{Scenario, ScenarioFile};
+use netnice_scenario::{Point, Scenario, ScenarioFile};
 use netnice_sim::{EngineOptions, Selection, Traces, run, run_on, run_with_traces};
 
 fn scenario(text: &str) -> Scenario {
+    point(text).scenario
+}
+
+fn point(text: &str) -> Point {
     match ScenarioFile::parse("test.toml", text, &[], None) {
-        Ok(file) => file.scenario().clone(),
+        Ok(mut file) => file.points.remove(0),
         Err(error) => panic!("{error}"),
     }
 }
@@ -552,11 +556,11 @@ fn five_hops((from, to): (&str, &str), access: &str) -> String {
 #[test]
 fn a_phase_effect_is_found_and_its_remedies_help() {
     let effects_of = |text: &str| {
-        let scenario = scenario(text);
-        let results = run(&scenario, 1, || true).unwrap().unwrap();
+        let point = point(text);
+        let results = run(&point.scenario, 1, || true).unwrap().unwrap();
         let long = &results.flows[0];
         let lost = long.packets_lost as f64 / long.packets_sent as f64;
-        (phase_effects(&scenario, &results), lost)
+        (phase_effects(&point, &results), lost)
     };
     let effects = |access: &str| effects_of(&five_hops(("a", "b"), access));
     let (found, lost) = effects("");
@@ -596,9 +600,9 @@ fn dumbbell(access: &str, bottleneck: &str) -> String {
 #[test]
 fn locked_out_flows_are_found_however_few_they_send() {
     let effects = |access: &str, bottleneck: &str| {
-        let scenario = scenario(&dumbbell(access, bottleneck));
-        let results = run(&scenario, 1, || true).unwrap().unwrap();
-        phase_effects(&scenario, &results)
+        let point = point(&dumbbell(access, bottleneck));
+        let results = run(&point.scenario, 1, || true).unwrap().unwrap();
+        phase_effects(&point, &results)
     };
     // The first flow sends a packet whenever the bottleneck does, at which all others find the queue full.
     let found = effects("rate = \"10mbit\"", "");
@@ -616,9 +620,9 @@ fn losses_by_chance_or_outages_are_no_phase_effect() {
         "outages = [{ at = \"5s\", duration = \"3s\", every = \"5s\" }]",
         "changes = [{ at = \"1s\", loss = \"1%\" }]",
     ] {
-        let scenario = scenario(&dumbbell("rate = \"10mbit\"", conditions));
-        let results = run(&scenario, 1, || true).unwrap().unwrap();
-        assert_eq!(phase_effects(&scenario, &results), [], "{conditions}");
+        let point = point(&dumbbell("rate = \"10mbit\"", conditions));
+        let results = run(&point.scenario, 1, || true).unwrap().unwrap();
+        assert_eq!(phase_effects(&point, &results), [], "{conditions}");
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use crate::pool;
 use netnice_results::{Backend, DirectoryError, RunResults, StaleRun};
-use netnice_scenario::network::Problem;
+use netnice_scenario::network::Problems;
 use netnice_scenario::{Layout, Point, Scenario, ScenarioFile};
 
 use crate::budget::Budget;
@@ -52,10 +52,11 @@ pub struct Run<'a> {
     is_last: bool,
 }
 
-/// Makes a run; `None` where the last argument stopped it.
-pub type Make<'a> = dyn Fn(Run<'_>, &dyn Fn() -> bool) -> Result<Option<RunResults>, Box<dyn Error + Send + Sync>>
-    + Sync
-    + 'a;
+/// A run that was made; `None` where it was stopped.
+pub type Made = Result<Option<RunResults>, Box<dyn Error + Send + Sync>>;
+
+/// Makes a run, until the last argument returns false.
+pub type Make<'a> = dyn Fn(Run<'_>, &dyn Fn() -> bool) -> Made + Sync + 'a;
 
 /// The progress of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -112,15 +113,17 @@ impl<'a> Run<'a> {
         &self.point.scenario
     }
 
-    /// The network, laid out once for all seeds of the point. The last of them is its only owner, and may give its memory back.
+    /// The scenario with its network, laid out once for all seeds of the point. The last of them is its only owner, and may give its
+    /// memory back.
     ///
     /// # Errors
     /// As [`Layout::new`].
-    pub fn layout(&self) -> Result<Arc<Layout>, Vec<Problem>> {
-        match self.is_last {
+    pub fn laid_out(&self) -> Result<(&'a Scenario, Arc<Layout>), Problems> {
+        let layout = match self.is_last {
             true => self.point.take_layout(),
             false => self.point.layout(),
-        }
+        };
+        Ok((self.scenario(), layout?))
     }
 }
 
@@ -390,7 +393,7 @@ mod tests {
         with_campaign(|campaign, mut runs| {
             let seen: Mutex<Vec<(usize, Weak<Layout>, usize)>> = Mutex::default();
             let make = |run: Run<'_>, _: &dyn Fn() -> bool| {
-                let layout = run.layout().unwrap();
+                let (_, layout) = run.laid_out().unwrap();
                 let owners = Arc::strong_count(&layout);
                 let layout = (run.number, Arc::downgrade(&layout), owners);
                 seen.lock().unwrap().push(layout);

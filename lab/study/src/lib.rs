@@ -16,7 +16,7 @@ mod lab_load;
 pub mod pool;
 mod table;
 
-pub use campaign::{Campaign, Make, Run, RunError, Runs, Tick};
+pub use campaign::{Campaign, Made, Make, Run, RunError, Runs, Tick};
 pub use effort::{Effort, Scale};
 pub use estimate::{is_wide, says_less_than_range, written, written_with};
 pub use keep::{Directories, Keep, Key};

@@ -14,9 +14,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use netnice_results::{Backend, RunResults, until_in_time};
-use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
-use netnice_scenario::network::Problem;
+use netnice_scenario::{Check, ScenarioFile};
 use netnice_study::{LAB_BPS, Make, Run, Scale, Tick, slowest_bps};
 
 use crate::definition::Experiment;
@@ -86,13 +85,13 @@ impl Reproduction {
         &self,
         finished: &Finished,
         limits: LabLimits,
-        check: impl Fn(&Scenario) -> Vec<Problem>,
+        check: Check<'_>,
     ) -> io::Result<LabReproduction<'_>> {
         let controls = control_files()?;
         let mut fitting: BTreeMap<&str, (Study, ScenarioFile)> = BTreeMap::new();
         let mut refused = BTreeMap::new();
         for (study, _) in &self.studies {
-            match fit(study, limits, controls.path(), &check) {
+            match fit(study, limits, controls.path(), check) {
                 Ok(file) => {
                     fitting.insert(&study.name, (study.clone(), file));
                 }
@@ -140,7 +139,7 @@ fn fit(
     study: &Study,
     limits: LabLimits,
     controls: &Path,
-    check: impl Fn(&Scenario) -> Vec<Problem>,
+    check: Check<'_>,
 ) -> Result<ScenarioFile, String> {
     let at = |scale: Scale| {
         let file = study.scenario_on_kernel(scale, controls);
@@ -156,7 +155,8 @@ fn fit(
                 LAB_BPS / 1e6
             ));
         }
-        if let Some(problem) = check(&point.scenario).first() {
+        let layout = point.layout().map_err(|problems| problems.to_string())?;
+        if let Some(problem) = check(&point.scenario, &layout).first() {
             let problem = problem.to_string();
             // The rest of the message is advice for the author of the scenario.
             return Err(problem.split("; ").next().unwrap_or(&problem).to_owned());
@@ -254,7 +254,7 @@ impl LabReproduction<'_> {
             until_in_time(self.repeats, || make(run, go_on))
         };
         let reused = |run: &RunResults| self.repeats == 0 || run.was_in_time();
-        self.lab.run_by(&again, store, &reused, jobs, tick)
+        self.lab.run_reusing(&again, store, &reused, jobs, tick)
     }
 
     /// Puts the kernel's values beside the simulated ones.
@@ -462,7 +462,10 @@ mod tests {
     #[test]
     fn a_path_beyond_a_kernel_is_replaced_where_one_is_given() {
         let controls = control_files().unwrap();
-        let fit = |study: &Study| fit(study, LabLimits::default(), controls.path(), |_| Vec::new());
+        let fit = |study: &Study| {
+            let limits = LabLimits::default();
+            fit(study, limits, controls.path(), &|_, _| Vec::new())
+        };
         let slow = fit(&study("HS-2", "hs_highspeed_reverse")).unwrap();
         let scenario = slow.scenario();
         assert_eq!(slowest_bps(scenario), Some(100e6));

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Experiments with the scenarios of their studies, to be run as a campaign.
 
-use std::error::Error;
 use std::ops::ControlFlow;
 
 use netnice_results::{Backend, RunResults};
 use netnice_scenario::ScenarioFile;
-use netnice_study::{Campaign, Directories, Effort, Make, Run, RunError, Runs, Tick};
+use netnice_study::{Campaign, Directories, Effort, Make, RunError, Runs, Tick};
 
 use crate::definition::Experiment;
 use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
@@ -78,19 +77,20 @@ impl Reproduction {
         self.campaign().keys().len()
     }
 
-    /// Makes the runs that are not in the store yet, at most `jobs` at a time. `tick` gets the progress, several times
+    /// Makes the runs that are not in the store yet by `make`, at most `jobs` at a time. `tick` gets the progress, several times
     /// a second, and says whether to go on. What is finished is returned, and kept in the store.
     pub fn run(
         &self,
+        make: &Make<'_>,
         store: Option<&Store>,
         jobs: usize,
         tick: impl FnMut(Tick) -> ControlFlow<()>,
     ) -> Result<Finished, ReproductionError> {
-        self.run_by(&simulate, store, &|_| true, jobs, tick)
+        self.run_reusing(make, store, &|_| true, jobs, tick)
     }
 
-    /// Runs the studies by `make`; of the store those finished runs are reused for which the function says so.
-    pub(crate) fn run_by(
+    /// As [`Reproduction::run`]; of the store those finished runs are reused for which the function says so.
+    pub(crate) fn run_reusing(
         &self,
         make: &Make<'_>,
         store: Option<&Store>,
@@ -176,14 +176,4 @@ impl Reproduction {
             points: points.collect::<Option<_>>()?,
         })
     }
-}
-
-/// A run of the simulator.
-fn simulate(
-    run: Run<'_>,
-    go_on: &dyn Fn() -> bool,
-) -> Result<Option<RunResults>, Box<dyn Error + Send + Sync>> {
-    let layout = run.layout().map_err(netnice_sim::RunError::Scenario)?;
-    let made = netnice_sim::run_laid_out(run.scenario(), layout, run.seed, go_on);
-    made.map_err(Into::into)
 }

@@ -8,6 +8,7 @@ use netnice_papers::{
     Effort, Experiment, Outcome, Reproduction, Rule, Scale, Store, Study, Verdict, experiments,
     markdown,
 };
+use netnice_study::{Made, Run};
 
 #[test]
 fn ids_are_those_of_their_paper_and_stand_once() {
@@ -112,10 +113,14 @@ fn tiny(id: &str) -> Experiment {
     experiment
 }
 
+fn simulate(run: Run<'_>, go_on: &dyn Fn() -> bool) -> Made {
+    Ok(netnice_sim::run_laid_out(run.laid_out()?, run.seed, go_on)?)
+}
+
 fn reproduce(experiment: Experiment, store: &Store, runs: &mut usize) -> Vec<Outcome> {
     let reproduction = Reproduction::new(vec![experiment], Effort::Quick).unwrap();
     let finished = reproduction
-        .run(Some(store), 2, |tick| {
+        .run(&simulate, Some(store), 2, |tick| {
             *runs = tick.of_runs;
             ControlFlow::Continue(())
         })
@@ -187,7 +192,7 @@ fn reused_runs_have_their_time_series() {
 fn a_stopped_reproduction_has_no_outcome() {
     let reproduction = Reproduction::new(vec![tiny("LP03-T1a")], Effort::Quick).unwrap();
     let finished = reproduction
-        .run(None, 1, |_| ControlFlow::Break(()))
+        .run(&simulate, None, 1, |_| ControlFlow::Break(()))
         .unwrap();
     assert!(finished.count() < reproduction.runs());
     assert_eq!(reproduction.outcomes(&finished), []);

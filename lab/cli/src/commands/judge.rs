@@ -12,11 +12,15 @@ use clap::Args;
 use netnice_emulation as experiment;
 use netnice_judge::{Effort, Judgement, Plan, PlanError, markdown, page};
 use netnice_kernel::need_root;
-use netnice_study::{Make, Run};
+use netnice_results::Backend;
+use netnice_scenario::Check;
+use netnice_scenario::network::not_simulated;
+use netnice_study::Make;
 
 use super::batch::{command, interrupted_by};
 use super::lab;
 use super::progress::Progress;
+use super::sim::simulate;
 use netnice_terminal::text::{self, say};
 
 const EXAMPLES: &str = "\
@@ -117,14 +121,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Effort::Quick => 1,
         Effort::Full => 3,
     });
-    let plan = Plan::new(
-        controls,
-        &arguments.paths,
-        &arguments.rivals,
-        effort,
-        arguments.lab,
-        seeds,
-    );
+    let backend: (Backend, Check) = match arguments.lab {
+        true => (Backend::Lab, &experiment::check),
+        false => (Backend::Simulation, &not_simulated),
+    };
+    let (paths, rivals) = (&arguments.paths, &arguments.rivals);
+    let plan = Plan::new(controls, paths, rivals, effort, backend, seeds);
     let plan = match plan {
         Err(
             error @ (PlanError::Unknown { .. }
@@ -139,23 +141,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         plan => plan?,
     };
-    let check = match arguments.lab {
-        true => experiment::check,
-        false => netnice_scenario::network::not_simulated,
-    };
-    if let Some(problem) = plan.scenarios().flat_map(check).next() {
-        say!("netnice: {problem}");
-        return Ok(ExitCode::from(2));
-    }
     match arguments.lab {
         false => {
             let cores = arguments.jobs.or(thread::available_parallelism().ok());
-            let make = |run: Run<'_>, go_on: &dyn Fn() -> bool| {
-                let layout = run.layout().map_err(netnice_sim::RunError::Scenario)?;
-                let made = netnice_sim::run_laid_out(run.scenario(), layout, run.seed, go_on);
-                Ok(made?)
-            };
-            judge(arguments, &plan, &make, cores)
+            judge(arguments, &plan, &simulate, cores)
         }
         true => {
             need_root("the lab, which makes network namespaces,")?;

@@ -2,7 +2,6 @@
 //! `netnice lab`: runs a scenario on the running kernel.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,11 +12,11 @@ use clap::Args;
 use netnice_emulation::{self as emulation, EventRecord, Lab, Watch};
 use netnice_kernel::need_root;
 use netnice_link::Namespace;
-use netnice_results::{Backend, RunResults};
+use netnice_results::Backend;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::{Point, ScenarioFile, explain};
 use netnice_sim::Traces;
-use netnice_study::Run;
+use netnice_study::{Made, Run};
 
 use super::batch::{BatchArguments, Maker, WantedTraces, traces};
 use netnice_guard::Guard;
@@ -86,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.explain {
         need_root("the lab, which makes network namespaces,")?;
     }
-    let file = arguments.batch.load(&arguments.file, emulation::check)?;
+    let file = arguments.batch.load(&arguments.file, &emulation::check)?;
     let Some(file) = file else {
         return Ok(ExitCode::from(2));
     };
@@ -100,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     if arguments.explain {
         text::print(&explain(&file))?;
-        text::print(&emulation::explain(file.scenario()))?;
+        text::print(&emulation::explain(&file.points[0]))?;
         return Ok(ExitCode::SUCCESS);
     }
     if !arguments.batch.quiet {
@@ -118,7 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             traces::keep(traces(run.number, run.seed), |traces| {
                 let events = traces.map(|traces| record(traces, run.point));
                 let events = events.transpose()?.flatten();
-                Ok(lab.run_with_events(run.scenario(), run.seed, events, go_on)?)
+                Ok(lab.run(run.laid_out()?, run.seed, events, go_on)?)
             })
         },
         is_whole: &|(_, number, seed)| {
@@ -146,12 +145,8 @@ pub fn open<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Result<Lab
 }
 
 /// Returns the function that makes runs in a lab.
-#[expect(clippy::type_complexity)] // it is netnice_study::Make without a box
-pub fn maker(
-    lab: &Lab,
-) -> impl Fn(Run<'_>, &dyn Fn() -> bool) -> Result<Option<RunResults>, Box<dyn Error + Send + Sync>>
-{
-    |run, go_on| Ok(lab.run(run.scenario(), run.seed, go_on)?)
+pub fn maker(lab: &Lab) -> impl Fn(Run<'_>, &dyn Fn() -> bool) -> Made {
+    |run, go_on| Ok(lab.run(run.laid_out()?, run.seed, None, go_on)?)
 }
 
 /// Passes the namespaces of the user's programs to the guard.

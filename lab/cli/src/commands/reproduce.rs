@@ -21,6 +21,7 @@ use netnice_papers::{
 
 use super::batch::{command, interrupted_by, warn_of_stale_runs};
 use super::progress::Progress;
+use super::sim::simulate;
 use netnice_terminal::text::{self, say};
 
 const EXAMPLES: &str = "\
@@ -181,7 +182,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let version = env!("CARGO_PKG_VERSION");
     let store = Store::new(&arguments.out, arguments.resume, version, command());
     let mut progress = Progress::new(arguments.json)?;
-    let finished = reproduction.run(Some(&store), jobs, |tick| progress.tick(tick))?;
+    let finished = reproduction.run(&simulate, Some(&store), jobs, |tick| progress.tick(tick))?;
     let mut interrupted = progress.finish();
     warn_of_stale_runs(&finished.stale);
 
@@ -193,7 +194,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             longest: Duration::from_secs(arguments.lab_seconds.into()),
             repeats: arguments.lab_repeats,
         };
-        let on_kernel = reproduction.on_kernel(&finished, limits, experiment::check)?;
+        let on_kernel = reproduction.on_kernel(&finished, limits, &experiment::check)?;
         let done = kernel::run(&on_kernel, &store, arguments.lab_jobs.get(), arguments.json)?;
         warn_of_stale_runs(&done.finished.stale);
         on_kernel.add_to(&mut fresh, &done.finished);

@@ -12,7 +12,8 @@ use clap::Args;
 use netnice_results::Backend;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::{explain, json_schema};
-use netnice_sim::{Parts, RunError};
+use netnice_sim::Parts;
+use netnice_study::{Made, Run};
 
 use super::batch::{BatchArguments, Maker, WantedTraces, traces};
 use crate::allocator;
@@ -104,6 +105,11 @@ pub struct Arguments {
     batch: BatchArguments,
 }
 
+/// A run of the simulator on one core, without traces.
+pub fn simulate(run: Run<'_>, go_on: &dyn Fn() -> bool) -> Made {
+    Ok(netnice_sim::run_laid_out(run.laid_out()?, run.seed, go_on)?)
+}
+
 /// The message of `--cores` where it has no effect.
 const NOT_SPLIT: &str = "--cores: this network cannot be split into parts of similar size, and a run takes one core; \
                          docs/simulator.md says what can";
@@ -118,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         text::print(&format!("{schema}\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
-    let Some(file) = arguments.batch.load(path, not_simulated)? else {
+    let Some(file) = arguments.batch.load(path, &not_simulated)? else {
         return Ok(ExitCode::from(2));
     };
     let wanted = WantedTraces {
@@ -158,11 +164,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         jobs: jobs.max(1),
         make: &|run, go_on| {
             let made = traces::keep(traces(run.number, run.seed), |traces| {
-                let layout = run.layout().map_err(RunError::Scenario)?;
-                let on = (run.scenario(), layout);
                 Ok(netnice_sim::run_on_cores(
                     arguments.cores,
-                    on,
+                    run.laid_out()?,
                     run.seed,
                     traces,
                     go_on,

@@ -201,7 +201,9 @@ fn record(path: &Path) -> Result<()> {
     let text = fs::read_to_string(path).with_context(|| format!("reading {shown}"))?;
     let file = ScenarioFile::parse(&shown.to_string(), &text, &[], None)?;
     let scenario = file.scenario();
-    if let Some(problem) = netnice_emulation::check(scenario).first() {
+    let layout = file.points[0].layout();
+    let layout = layout.ok().context("the scenario has no network")?;
+    if let Some(problem) = netnice_emulation::check(scenario, &layout).first() {
         bail!("{problem}");
     }
     let controls = scenario.flows.iter().map(|flow| &flow.congestion_control);
@@ -213,7 +215,7 @@ fn record(path: &Path) -> Result<()> {
     // The lab finds the name taken, and leaves it.
     let recorder = register(control)?;
     let lab = Lab::open([scenario])?;
-    lab.run(scenario, 1, || true)?
+    lab.run((scenario, layout), 1, None, || true)?
         .context("the run has ended early")?;
     lab.close()?;
     let calls = calls(&recorder)?;

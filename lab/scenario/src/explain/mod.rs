@@ -22,7 +22,7 @@ use passing::Passing;
 /// The scenario, its topology and its flows in words.
 pub fn explain(file: &ScenarioFile) -> String {
     let scenario = file.scenario();
-    let Ok(network) = Layout::new(scenario) else {
+    let Ok(network) = file.points[0].layout() else {
         // A file that was read has been laid out once already.
         return String::new();
     };

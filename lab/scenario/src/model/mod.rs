@@ -126,31 +126,17 @@ pub struct Sampling {
 impl Sampling {
     /// Time series of this flow of this group are wanted, if of any.
     pub fn takes_flow(&self, name: &str, group: &str) -> bool {
-        let chosen = self.flows.as_ref();
-        chosen.is_none_or(|chosen| chosen.iter().any(|other| other == name || other == group))
+        takes(self.flows.as_deref(), [name, group])
     }
 
-    /// Time series of this direction of a link are wanted, if of any; all links of a group are wanted by its name.
-    pub fn takes_link(&self, name: &str) -> bool {
-        let Some(chosen) = &self.links else {
-            return true;
-        };
-        let group = without_member(name);
-        let is_it = |other: &String| other == name || *other == group;
-        chosen.iter().any(is_it)
+    /// Time series of this direction of a link, of links of this group, are wanted, if of any.
+    pub fn takes_link(&self, name: &str, group: &str) -> bool {
+        takes(self.links.as_deref(), [name, group])
     }
 }
 
-/// The name of a direction of a link without the number of the member of a group: `access (reverse)` of `access[2] (reverse)`.
-fn without_member(name: &str) -> String {
-    let (link, way) = match name.strip_suffix(REVERSE) {
-        Some(link) => (link, REVERSE),
-        None => (name, ""),
-    };
-    let group = link
-        .strip_suffix(']')
-        .and_then(|rest| rest.rsplit_once('['));
-    format!("{}{way}", group.map_or(link, |(group, _)| group))
+fn takes(chosen: Option<&[String]>, names: [&str; 2]) -> bool {
+    chosen.is_none_or(|chosen| chosen.iter().any(|one| names.contains(&one.as_str())))
 }
 
 /// What the name of a link's way back has behind that of the link.

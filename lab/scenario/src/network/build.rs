@@ -120,8 +120,10 @@ impl Builder {
         }
         let first = self.nodes.len();
         self.groups.insert(name.to_owned(), Group { first, count });
+        let group: Arc<str> = name.into();
         self.nodes.extend((0..count).map(|member| NetworkNode {
             name: numbered(name, member, count),
+            group: group.clone(),
             clock,
         }));
         true
@@ -164,7 +166,11 @@ impl Builder {
             }
             let count = from.count.max(to.count);
             self.first_links.push(self.links.len());
-            let directions = [Direction::new(link), Direction::new(&link.reversed())];
+            let reverse = format!("{name}{REVERSE}");
+            let directions = [
+                Direction::new(link, &name),
+                Direction::new(&link.reversed(), &reverse),
+            ];
             for member in 0..count {
                 let name = numbered(&name, member, count);
                 self.link(&directions, name, member, (from, to));
@@ -375,14 +381,16 @@ fn first_again(nodes: &[NodeIndex]) -> Option<NodeIndex> {
 /// A direction of the links of a group, with what they share.
 struct Direction {
     described: Link,
+    group: Arc<str>,
     queue: Arc<DisciplineConfig>,
     conditions: Arc<LinkConditions>,
 }
 
 impl Direction {
-    fn new(link: &Link) -> Direction {
+    fn new(link: &Link, group: &str) -> Direction {
         Direction {
             described: link.clone(),
+            group: group.into(),
             queue: Arc::new(link.queue.clone()),
             conditions: Arc::new(conditions(link, Duration::ZERO)),
         }
@@ -416,6 +424,7 @@ impl Direction {
         NetworkLink {
             from,
             to,
+            group: self.group.clone(),
             description,
         }
     }

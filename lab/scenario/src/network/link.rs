@@ -2,6 +2,7 @@
 //! One direction of a link between two nodes.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use netnice_queue::LinkDescription;
 
@@ -18,6 +19,8 @@ pub struct NetworkLink {
     pub from: NodeIndex,
     /// Where they go.
     pub to: NodeIndex,
+    /// The description's name without a member's number.
+    pub group: Arc<str>,
     /// What the link is like.
     pub description: LinkDescription,
 }

@@ -28,7 +28,7 @@ pub(crate) use check_flow::trace_mistake;
 pub(crate) use findings::is_of_name;
 pub use link::{LinkIndex, NetworkLink, NodeIndex};
 pub use paths::Paths;
-pub use problem::{Place, Problem, Step};
+pub use problem::{Place, Problem, Problems, Step};
 pub use simulation::not_simulated;
 pub use unloaded::UnloadedPath;
 
@@ -50,6 +50,8 @@ pub struct Layout {
 pub struct NetworkNode {
     /// Name; members of a group are `name[0]`, `name[1]` and so on.
     pub name: String,
+    /// The name in the scenario.
+    pub group: Arc<str>,
     /// The clock of its TCP timestamps.
     pub clock: Clock,
 }
@@ -151,7 +153,7 @@ impl Layout {
                 _ => of_others,
             });
         let links = (self.links.iter())
-            .filter(|link| link.rate.is_some() && sampling.takes_link(&link.name))
+            .filter(|link| link.rate.is_some() && sampling.takes_link(&link.name, &link.group))
             .map(|_| of_link);
         let times = scenario.duration.get().as_nanos() / interval.get().as_nanos().max(1);
         let times = u64::try_from(times).unwrap_or(u64::MAX);

@@ -61,6 +61,11 @@ pub struct Problem {
     pub message: String,
 }
 
+/// All problems of a scenario, a line each.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct Problems(pub Vec<Problem>);
+
 impl Place {
     /// A key of the whole file.
     pub fn key(key: &str) -> Place {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Features that only a kernel has.
 
+use super::Layout;
 use super::problem::{Place, Problem};
 use crate::model::{Application, Scenario};
 
-/// Features that the simulator lacks: programs, and controls that exist in kernels only.
-pub fn not_simulated(scenario: &Scenario) -> Vec<Problem> {
+/// Features that the simulator lacks: programs, and controls that exist in kernels only. A [`Check`](crate::Check).
+pub fn not_simulated(scenario: &Scenario, _: &Layout) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
         if flow.count == Some(0) {

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::Scenario;
-use crate::network::{Layout, Problem};
+use crate::network::{Layout, Problems};
 
 /// A layout, or none yet. Copies share it.
 #[derive(Debug, Clone, Default)]
@@ -23,22 +23,22 @@ impl KeptLayout {
     }
 
     /// The layout of `scenario`, kept.
-    pub(super) fn get(&self, scenario: &Scenario) -> Result<Arc<Layout>, Vec<Problem>> {
+    pub(super) fn get(&self, scenario: &Scenario) -> Result<Arc<Layout>, Problems> {
         // Whoever comes while it is laid out waits for it.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(layout) = &*kept {
             return Ok(layout.clone());
         }
-        let layout = Arc::new(Layout::new(scenario)?);
+        let layout = Arc::new(Layout::new(scenario).map_err(Problems)?);
         Ok(kept.insert(layout).clone())
     }
 
     /// The layout of `scenario`, kept no longer.
-    pub(super) fn take(&self, scenario: &Scenario) -> Result<Arc<Layout>, Vec<Problem>> {
+    pub(super) fn take(&self, scenario: &Scenario) -> Result<Arc<Layout>, Problems> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         match kept {
             Some(layout) => Ok(layout),
-            None => Layout::new(scenario).map(Arc::new),
+            None => Layout::new(scenario).map(Arc::new).map_err(Problems),
         }
     }
 }

@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use crate::hexadecimal::hexadecimal;
 use crate::input;
 use crate::model::Scenario;
-use crate::network::{Layout, Place, Problem};
+use crate::network::{Layout, Place, Problem, Problems};
 use fault::{Fault, Origin};
 use kept_layout::KeptLayout;
 use settings::Setting;
@@ -65,6 +65,9 @@ fn add_settings(hash: &mut Sha256, settings: &[&(String, String)]) {
     }
 }
 
+/// A further check by a scenario's user, of each point and its layout.
+pub type Check<'a> = &'a dyn Fn(&Scenario, &Layout) -> Vec<Problem>;
+
 /// One point of a sweep: to be run once for each seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
@@ -82,12 +85,12 @@ impl Point {
     ///
     /// # Errors
     /// If the scenario has been changed since it was read, as [`Layout::new`].
-    pub fn layout(&self) -> Result<Arc<Layout>, Vec<Problem>> {
+    pub fn layout(&self) -> Result<Arc<Layout>, Problems> {
         self.layout.get(&self.scenario)
     }
 
     /// As [`Point::layout`], and keeps it no longer.
-    pub fn take_layout(&self) -> Result<Arc<Layout>, Vec<Problem>> {
+    pub fn take_layout(&self) -> Result<Arc<Layout>, Problems> {
         self.layout.take(&self.scenario)
     }
 }
@@ -96,7 +99,7 @@ impl ScenarioFile {
     /// Reads and checks a file. `settings` are put in, as `netnice sim --set KEY=VALUE` does: a parameter, or a field by
     /// its path such as `links.bottleneck.rate`.
     pub fn load(path: &Path, settings: &[(String, String)]) -> Result<ScenarioFile, ScenarioError> {
-        ScenarioFile::load_for(path, settings, ControlFiles::default(), |_| Vec::new())
+        ScenarioFile::load_for(path, settings, ControlFiles::default(), &|_, _| Vec::new())
     }
 
     /// Reads a file, with a further check by the scenario's user: the first point at which `check` finds something is
@@ -105,7 +108,7 @@ impl ScenarioFile {
         path: &Path,
         settings: &[(String, String)],
         control_files: ControlFiles,
-        check: impl Fn(&Scenario) -> Vec<Problem>,
+        check: Check<'_>,
     ) -> Result<ScenarioFile, ScenarioError> {
         let file = path.display().to_string();
         let text = input::read(path, input::SCENARIO_BYTES).map_err(|error| {
@@ -125,7 +128,7 @@ impl ScenarioFile {
         directory: Option<&Path>,
     ) -> Result<ScenarioFile, ScenarioError> {
         let control_files = ControlFiles::default();
-        ScenarioFile::parse_for(file, text, settings, directory, control_files, |_| {
+        ScenarioFile::parse_for(file, text, settings, directory, control_files, &|_, _| {
             Vec::new()
         })
     }
@@ -137,7 +140,7 @@ impl ScenarioFile {
         settings: &[(String, String)],
         directory: Option<&Path>,
         control_files: ControlFiles,
-        check: impl Fn(&Scenario) -> Vec<Problem>,
+        check: Check<'_>,
     ) -> Result<ScenarioFile, ScenarioError> {
         let error = |fault: Fault| ScenarioError::new(file, text, vec![fault.problem()]);
         let mut root = Node::read(text).map_err(error)?;
@@ -174,7 +177,7 @@ impl ScenarioFile {
             let checked = controls
                 .and_then(|()| trace::load_all(&mut scenario, directory, &mut hash))
                 .and_then(|()| Layout::new(&scenario))
-                .and_then(|layout| match check(&scenario) {
+                .and_then(|layout| match check(&scenario, &layout) {
                     problems if problems.is_empty() => Ok(layout),
                     problems => Err(problems),
                 });

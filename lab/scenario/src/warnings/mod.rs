@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::Layout;
 use crate::model::Scenario;
-use crate::network::Problem;
+use crate::network::Problems;
 use crate::parse::ScenarioFile;
 
 /// The layouts of more points would take longer than they are worth.
@@ -49,7 +49,7 @@ pub fn warnings(file: &ScenarioFile) -> Vec<String> {
             of_scenario(&point.scenario, || match number {
                 // The one that is kept for the runs.
                 0 => point.layout(),
-                _ => Layout::new(&point.scenario).map(Arc::new),
+                _ => Layout::new(&point.scenario).map(Arc::new).map_err(Problems),
             })
         })
         .collect();
@@ -58,7 +58,7 @@ pub fn warnings(file: &ScenarioFile) -> Vec<String> {
 
 fn of_scenario(
     scenario: &Scenario,
-    layout: impl FnOnce() -> Result<Arc<Layout>, Vec<Problem>>,
+    layout: impl FnOnce() -> Result<Arc<Layout>, Problems>,
 ) -> Vec<String> {
     let kinds = KINDS.iter().filter(|kind| (kind.concerns)(scenario));
     let kinds: Vec<_> = kinds.collect();

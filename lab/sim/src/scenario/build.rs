@@ -44,7 +44,7 @@ pub(crate) fn prepare(
     let traced = traces.map(|traces| (traces, traces.files(layout)));
     let links = layout.links.iter().enumerate().map(|(index, link)| {
         let mut spec = link_spec(link, seed)?;
-        spec.sampled = scenario.sampling.takes_link(&link.name) && link.rate.is_some();
+        spec.sampled = scenario.sampling.takes_link(&link.name, &link.group) && link.rate.is_some();
         if let Some((traces, files)) = &traced {
             spec.capture = match &files[index] {
                 Some(path) => Some(LinkCapture::Own(traces.begin(path, &link.name)?)),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use netnice_results::RunResults;
 use netnice_scenario::Layout;
 use netnice_scenario::model::Scenario;
-use netnice_scenario::network::{FlowGroup, not_simulated};
+use netnice_scenario::network::{FlowGroup, Problems, not_simulated};
 
 use crate::engine::options::EngineOptions;
 use crate::error::RunError;
@@ -23,7 +23,7 @@ const ONE: NonZeroUsize = NonZeroUsize::MIN;
 pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError> {
     let engine = EngineOptions::default();
     let layout = layout(scenario)?;
-    check(scenario)?;
+    check(scenario, &layout)?;
     let none = OutsideControls::new();
     let prepared = build::prepare(scenario, &layout, seed, None, (engine, ONE), &none)?;
     match prepared {
@@ -33,15 +33,15 @@ pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError
 }
 
 fn layout(scenario: &Scenario) -> Result<Arc<Layout>, RunError> {
-    let layout = Layout::new(scenario).map_err(RunError::Scenario)?;
+    let layout = Layout::new(scenario).map_err(Problems)?;
     Ok(Arc::new(layout))
 }
 
-fn check(scenario: &Scenario) -> Result<(), RunError> {
-    let problems = not_simulated(scenario);
+fn check(scenario: &Scenario, layout: &Layout) -> Result<(), Problems> {
+    let problems = not_simulated(scenario, layout);
     match problems.is_empty() {
         true => Ok(()),
-        false => Err(RunError::Scenario(problems)),
+        false => Err(Problems(problems)),
     }
 }
 
@@ -56,27 +56,25 @@ pub fn run(
     run_on(EngineOptions::default(), scenario, seed, None, go_on)
 }
 
-/// As [`run`], with controls from outside for some flows. The results name the controls that the scenario has for them.
+/// As [`run_laid_out`], with controls from outside for some flows. The results name the controls that the scenario has for them.
 pub fn run_with_controls(
-    scenario: &Scenario,
+    on: (&Scenario, Arc<Layout>),
     seed: u64,
     controls: &OutsideControls,
     mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let engine = EngineOptions::default();
-    let on = (scenario, layout(scenario)?);
     let run = run_all((engine, ONE), on, seed, None, controls, &mut go_on)?;
     Ok(run.map(|(results, _)| results))
 }
 
 /// As [`run`], with the scenario's layout, which its runs can share.
 pub fn run_laid_out(
-    scenario: &Scenario,
-    layout: Arc<Layout>,
+    on: (&Scenario, Arc<Layout>),
     seed: u64,
     go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
-    let run = run_on_cores(ONE, (scenario, layout), seed, None, go_on)?;
+    let run = run_on_cores(ONE, on, seed, None, go_on)?;
     Ok(run.map(|(results, _)| results))
 }
 
@@ -127,7 +125,7 @@ fn run_all(
     controls: &OutsideControls,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Option<(RunResults, Parts)>, RunError> {
-    check(scenario)?;
+    check(scenario, &layout)?;
     let mut controls_of_files = scenario.flows.iter();
     // Code from outside may keep state that flows share.
     let cores = match controls_of_files.any(|flow| flow.congestion_control.file.is_some()) {

@@ -38,14 +38,11 @@ struct Found<'a, T> {
 
 /// Warns of doubtful figures of `runs`, those of each flow once.
 pub fn warn_of_doubts(file: &ScenarioFile, runs: &[RunResults]) {
-    let scenarios: HashMap<_, _> = file
-        .points
-        .iter()
-        .map(|point| (&point.settings, &point.scenario))
-        .collect();
+    let points = file.points.iter();
+    let points: HashMap<_, _> = points.map(|point| (&point.settings, point)).collect();
     warn_of_kind(runs, |run| {
-        let scenario = scenarios.get(&run.settings);
-        scenario.map_or_else(Vec::new, |scenario| phase_effects(scenario, run))
+        let point = points.get(&run.settings);
+        point.map_or_else(Vec::new, |point| phase_effects(point, run))
     });
     warn_of_kind(runs, calls_beyond_the_model);
 }

@@ -16,9 +16,7 @@ use clap::{Args, ValueEnum};
 use netnice_results::{
     Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat, Summary,
 };
-use netnice_scenario::model::Scenario;
-use netnice_scenario::network::Problem;
-use netnice_scenario::{ControlFiles, ScenarioFile, warnings};
+use netnice_scenario::{Check, ControlFiles, ScenarioFile, warnings};
 use nix::sys::signal::Signal;
 use serde::Serialize;
 
@@ -107,11 +105,7 @@ impl BatchArguments {
     ///
     /// # Errors
     /// If `--control-file` names flows that the scenario does not have.
-    pub fn load(
-        &self,
-        path: &Path,
-        check: impl Fn(&Scenario) -> Vec<Problem>,
-    ) -> Result<Option<ScenarioFile>> {
+    pub fn load(&self, path: &Path, check: Check<'_>) -> Result<Option<ScenarioFile>> {
         let allowed = match self.allow_control_files {
             true => ControlFiles::OfScenario,
             false => ControlFiles::OfSettings,
@@ -120,7 +114,7 @@ impl BatchArguments {
             return Ok(self.load_with(path, &[], allowed, check));
         }
         // The names of its flows are wanted, and not the files that it has for them.
-        let names = self.load_with(path, &[], ControlFiles::Unread, |_| Vec::new());
+        let names = self.load_with(path, &[], ControlFiles::Unread, &|_, _| Vec::new());
         let Some(names) = names else {
             return Ok(None);
         };
@@ -133,7 +127,7 @@ impl BatchArguments {
         path: &Path,
         more: &[(String, String)],
         control_files: ControlFiles,
-        check: impl Fn(&Scenario) -> Vec<Problem>,
+        check: Check<'_>,
     ) -> Option<ScenarioFile> {
         let mut settings = self.settings.clone();
         settings.extend_from_slice(more);
