@@ -14,6 +14,8 @@ pub struct Time(u64);
 impl Time {
     /// The origin.
     pub const ZERO: Time = Time(0);
+    /// A point that never comes.
+    pub const NEVER: Time = Time(u64::MAX);
 
     /// Returns the point `nanoseconds` after the origin.
     pub const fn from_nanos(nanoseconds: u64) -> Time {

@@ -13,11 +13,8 @@ mod lookahead;
 pub mod measure;
 mod names;
 mod packet;
-mod prefetch;
 mod scenario;
 mod simulation;
-pub mod tcp;
-mod time;
 mod trace;
 pub mod traffic;
 
@@ -29,6 +26,7 @@ pub use flows::web_paths::WebPaths;
 pub use ids::{FlowId, LinkId, NodeId};
 pub use links::network::{LinkSpec, Network, Queue};
 pub use netnice_queue::random;
+pub use netnice_tcp as tcp;
 pub use packet::{Marks, Packet};
 pub use scenario::{
     OutsideControls, Selection, Traces, run, run_laid_out, run_on, run_on_cores, run_with_controls,

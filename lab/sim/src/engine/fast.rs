@@ -12,7 +12,6 @@ use crate::engine::scheduler::{Event, Scheduler, Shape};
 use crate::engine::timing_wheel::TimingWheel;
 use crate::engine::winner_tree::{self, WinnerTree};
 use crate::packet::Packet;
-use crate::time::NEVER;
 
 /// Keeps packets on links that compute departure times on arrival in a [`PacketQueue`]; the next event of each other
 /// link, which every packet may change, in a [`WinnerTree`]; and everything else in a [`TimingWheel`].
@@ -67,7 +66,7 @@ impl<Q: PacketQueue> FastScheduler<Q> {
     #[inline(always)]
     fn link_due(&self) -> Time {
         match self.links.first() {
-            winner_tree::NONE => NEVER,
+            winner_tree::NONE => Time::NEVER,
             link => self.epoch.plus_nanos(link >> LINK_BITS),
         }
     }

@@ -17,7 +17,6 @@ use crate::engine::packet_queue::PacketQueue;
 use crate::engine::scheduler::Shape;
 use crate::engine::winner_tree::{self, WinnerTree};
 use crate::packet::Packet;
-use crate::time::NEVER;
 
 /// Lane 0 holds flights put back by `FifoLanes::set_back`; a packet with this number has no lane.
 pub(crate) const NO_LANE: usize = 0;
@@ -88,7 +87,7 @@ impl FifoLanes {
             shown: 0,
             horizon: 0,
             calendar: CalendarQueue::new(),
-            calendar_first: NEVER,
+            calendar_first: Time::NEVER,
             first: WinnerTree::of_few(lanes.len() + 1),
             lanes,
             chunks: Chunks::default(),
@@ -135,7 +134,7 @@ impl FifoLanes {
         let lane = self.lanes.len();
         self.calendar_first = due;
         let key = match due {
-            NEVER => winner_tree::NONE,
+            Time::NEVER => winner_tree::NONE,
             due => key_in(lane, due),
         };
         self.first.set(lane, key);
@@ -205,7 +204,7 @@ impl FifoLanes {
             let flight = self.calendar.take_first();
             let next = self.calendar.first();
             self.set_calendar_first(match next {
-                u128::MAX => NEVER,
+                u128::MAX => Time::NEVER,
                 key => Time::from_nanos((key >> 32) as u64),
             });
             return flight;
@@ -284,7 +283,7 @@ impl PacketQueue for FifoLanes {
         }
         match self.upcoming.get(self.gone) {
             Some(flight) => flight.due,
-            None if self.previews => NEVER,
+            None if self.previews => Time::NEVER,
             None => Time::from_nanos(self.first.first() >> LANE_BITS),
         }
     }

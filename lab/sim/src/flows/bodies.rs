@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parts of packets that no queue reads: they stay in place while links copy the headers.
 
-use crate::prefetch::prefetch;
+use crate::tcp::prefetch::prefetch;
 use netnice_queue::Time;
 
 use crate::tcp::{Flags, NO_SACK, SackBlock, Segment};

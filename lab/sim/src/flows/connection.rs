@@ -4,7 +4,7 @@
 use std::mem;
 use std::sync::Arc;
 
-use crate::prefetch::prefetch;
+use crate::tcp::prefetch::prefetch;
 use netnice_congestion::congestion_control::MarkFeedback;
 use netnice_queue::Time;
 
@@ -13,7 +13,6 @@ use crate::flows::spec::TcpSpec;
 use crate::measure::{FlowCounters, TimeWeighted};
 use crate::packet::{Marks, Packet, Route};
 use crate::tcp::{Flags, Mark, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
-use crate::time::NEVER;
 
 /// Marks a connection that belongs to no web session.
 pub(crate) const NO_SESSION: u32 = WATCHED - 1;
@@ -194,8 +193,8 @@ impl Connections {
         let connection = &mut self.all[index];
         if connection.sender.finished() {
             connection.shared.state = State::Ended;
-            connection.sending.armed = NEVER;
-            connection.shared.receiver_armed = NEVER;
+            connection.sending.armed = Time::NEVER;
+            connection.shared.receiver_armed = Time::NEVER;
             connection.add_to(counters);
             self.free.push(index as u32);
         }
@@ -240,8 +239,8 @@ impl Connection {
         Connection {
             sending: Sending {
                 cwnd: TimeWeighted::new(now, sender.cwnd()),
-                armed: NEVER,
-                deadline: NEVER,
+                armed: Time::NEVER,
+                deadline: Time::NEVER,
                 packets: 0,
                 bytes: 0,
             },
@@ -255,7 +254,7 @@ impl Connection {
                 header_bytes: 0,
                 class: 0,
                 state: State::Living,
-                receiver_armed: NEVER,
+                receiver_armed: Time::NEVER,
                 newest_data_sent: now,
                 packets: 0,
                 bytes: 0,
@@ -389,7 +388,7 @@ impl Connection {
     pub fn set_sender_timer(&mut self, now: Time) -> Option<Time> {
         let sending = &mut self.sending;
         sending.cwnd.set(now, self.sender.cwnd());
-        sending.deadline = self.sender.next_timer().unwrap_or(NEVER);
+        sending.deadline = self.sender.next_timer().unwrap_or(Time::NEVER);
         if sending.deadline >= sending.armed {
             return None;
         }
@@ -420,11 +419,11 @@ impl Connection {
         if sending.deadline > now {
             sending.armed = sending.deadline;
             return match sending.armed {
-                NEVER => TimerEvent::Obsolete,
+                Time::NEVER => TimerEvent::Obsolete,
                 later => TimerEvent::Moved(later),
             };
         }
-        sending.armed = NEVER;
+        sending.armed = Time::NEVER;
         TimerEvent::Expired
     }
 
@@ -434,7 +433,7 @@ impl Connection {
         if self.shared.receiver_armed > now {
             return TimerEvent::Obsolete;
         }
-        self.shared.receiver_armed = NEVER;
+        self.shared.receiver_armed = Time::NEVER;
         TimerEvent::Expired
     }
 
@@ -531,7 +530,7 @@ impl Connection {
         }
         // No earlier: the event is never later than the timer.
         sending.armed = sending.deadline;
-        (sending.armed != NEVER).then_some(sending.armed)
+        (sending.armed != Time::NEVER).then_some(sending.armed)
     }
 }
 

@@ -16,7 +16,7 @@ use netnice_queue::{
 
 use crate::engine::flight::Departure;
 use crate::links::transmission::{Transmission, Transmissions};
-use crate::prefetch::prefetch;
+use crate::tcp::prefetch::prefetch;
 
 /// Properties of all links of one group: rate, delay, the longest jitter and the bound of the queue. They are stored once,
 /// and so stay in the processor's cache, however many links there are.

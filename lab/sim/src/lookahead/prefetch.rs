@@ -4,7 +4,7 @@
 //! In a run of thousands of flows almost none of this state is in the processor's cache. Each place leads to
 //! the next, so that prefetching goes in steps, each after the one before has arrived. Nothing here changes the state.
 
-use crate::prefetch::prefetch;
+use crate::tcp::prefetch::prefetch;
 use netnice_queue::Time;
 
 use crate::engine::flight::Flight;

@@ -3,7 +3,7 @@
 
 use std::mem;
 
-use crate::prefetch::prefetch;
+use crate::tcp::prefetch::prefetch;
 
 use super::Histogram;
 

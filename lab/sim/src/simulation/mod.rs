@@ -38,7 +38,6 @@ use crate::flows::spec::FlowSpec;
 use crate::ids::{FlowId, LinkId};
 use crate::links::network::{LinkSpec, Network, PlacedLink};
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Series};
-use crate::time::NEVER;
 use crate::trace::events::{EventSink, EventTrace};
 use crate::trace::merged::MergedCapture;
 use partition::Partition;
@@ -387,7 +386,7 @@ impl Simulation {
     /// When the receiver of flow `id` had all data, measured from the flow's start.
     pub fn completion(&self, id: FlowId) -> Option<Duration> {
         let flow = each!(self, run => &run.flows.all[id.index()]);
-        (flow.completed != NEVER).then(|| flow.completed - flow.start)
+        (flow.completed != Time::NEVER).then(|| flow.completed - flow.start)
     }
 
     /// The mean over time of the cwnd of flow `id` since the end of the warm-up, in packets; `None` for UDP and for web

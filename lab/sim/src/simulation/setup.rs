@@ -30,7 +30,6 @@ use crate::simulation::crossing::Crossing;
 use crate::simulation::partition::Share;
 use crate::simulation::run::Run;
 use crate::tcp::Opener;
-use crate::time::NEVER;
 use crate::traffic::{Clients, Session, Traffic, Write};
 use netnice_queue::random::Stream;
 
@@ -172,7 +171,7 @@ impl<S: Scheduler> Run<S> {
         };
         let mut stream = Stream::new(self.seed, &spec.name);
         let start = spec.start + spec.start_spread.mul_f64(stream.uniform());
-        let stop = spec.stop.unwrap_or(NEVER);
+        let stop = spec.stop.unwrap_or(Time::NEVER);
         let index = self.flows.all.len() as u32;
         if index >= 1 << 28 {
             return Err(refuse("a run has at most 2^28 flows"));
@@ -199,7 +198,7 @@ impl<S: Scheduler> Run<S> {
             round_trip: Histogram::default(),
             start,
             stop,
-            completed: NEVER,
+            completed: Time::NEVER,
             labels: Labels {
                 index,
                 dscp: spec.dscp,
@@ -283,7 +282,7 @@ impl<S: Scheduler> Run<S> {
                 if sends || receives {
                     self.scheduler.insert(start, event_source::START | index);
                 }
-                if stop != NEVER && sends {
+                if stop != Time::NEVER && sends {
                     self.push_barrier(stop.max(start), event_source::STOP | index);
                 }
             }

@@ -151,7 +151,7 @@ impl Captures {
 
     /// Writes what is left of all traces; an error if anything could not be written.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.batch.later_from = Time::from_nanos(u64::MAX);
+        self.batch.later_from = Time::NEVER;
         let Some(Writing { thread, full, .. }) = self.thread.take() else {
             self.traces.write(&mut self.batch);
             return self.traces.finish();
