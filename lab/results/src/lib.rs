@@ -20,6 +20,7 @@ mod parquet_file;
 mod phase_effect;
 #[cfg(feature = "plot")]
 pub mod plot;
+mod quantity;
 mod run;
 mod samples;
 #[cfg(feature = "parquet")]
@@ -41,6 +42,7 @@ pub use events::{EventKind, LinkEvent};
 pub use in_time::until_in_time;
 pub use netnice_measure::{Delays, Distribution, Estimate, jain_index, quantile, student_t_975};
 pub use phase_effect::{PhaseEffect, phase_effects};
+pub use quantity::quantity;
 pub use run::{
     ALL_SIZES, CallQuality, CallResult, ClassResult, DerivedValue, Drops, FlowResult, LabReport,
     PacketsOfColour, PageTimes, PhaseResult, QueueResult, ResponseTimes, RunResults, Series,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The measurements of an experiment's studies, as its evaluation asks for them.
 
-use netnice_results::{Estimate, QueueResult, RunResults, Series, SizeBin, jain_index};
+use netnice_results::{Estimate, QueueResult, RunResults, Series, SizeBin, jain_index, quantity};
+
+use crate::figure::{Curve, CurveKind};
 
 /// All studies of an experiment.
 #[derive(Debug, Clone)]
@@ -16,6 +18,28 @@ pub struct MeasuredStudy<'a> {
     pub name: &'a str,
     /// The points of its sweep, in order.
     pub points: Vec<MeasuredPoint<'a>>,
+}
+
+impl<'a> MeasuredStudy<'a> {
+    /// The first point at which `key` has this value.
+    pub fn at(&self, key: &str, value: &str) -> Option<&MeasuredPoint<'a>> {
+        let mut points = self.points.iter();
+        points.find(|point| point.setting(key) == value)
+    }
+
+    /// A value of each point against that of `key`.
+    pub fn curve(
+        &self,
+        (name, kind): (&str, CurveKind),
+        key: &str,
+        of: impl Fn(&MeasuredPoint<'_>) -> Option<Estimate>,
+    ) -> Curve {
+        let mut curve = Curve::new(name, kind);
+        for point in &self.points {
+            curve.add(point.number(key), of(point));
+        }
+        curve
+    }
 }
 
 /// One point of a sweep.
@@ -70,6 +94,11 @@ impl MeasuredPoint<'_> {
     pub fn setting(&self, key: &str) -> &str {
         let found = self.settings.iter().find(|(name, _)| name == key);
         found.map_or("", |(_, value)| value)
+    }
+
+    /// The swept value of `key` as a number, times in seconds; no number if it is not swept, or none.
+    pub fn number(&self, key: &str) -> f64 {
+        quantity(self.setting(key)).map_or(f64::NAN, |(number, _)| number)
     }
 
     /// The swept values in words: `rate 10mbit, min_rto 1s`.

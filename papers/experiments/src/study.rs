@@ -23,7 +23,7 @@ pub struct Study {
     pub text: &'static str,
     /// The settings, as of `netnice sim --set`.
     pub settings: Vec<(String, String)>,
-    /// Sweeps beside those of the file: a parameter or a field, and values in TOML.
+    /// Sweeps beside those of the file: a parameter or a field, and values as of settings.
     pub sweep: Vec<(String, Vec<String>)>,
     /// Runs with `--quick`.
     pub quick: Scale,
@@ -76,6 +76,15 @@ pub(crate) fn directory(backend: Backend) -> &'static str {
     match backend {
         Backend::Simulation => "studies",
         Backend::Lab => "lab",
+    }
+}
+
+/// A value as of `netnice sim --set`: a text needs no quotes.
+fn in_toml(value: &str) -> String {
+    let plain = value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok();
+    match plain || value.starts_with('{') {
+        true => value.to_owned(),
+        false => format!("{value:?}"),
     }
 }
 
@@ -144,7 +153,7 @@ impl Study {
             .fold(self, |study, (key, value)| study.set(key, value))
     }
 
-    /// With a parameter or a field taking these values in turn, written as in TOML. The file must have no sweep.
+    /// With a parameter or a field taking these values in turn. The file must have no sweep.
     #[must_use]
     pub fn sweep(mut self, key: &str, values: &[&str]) -> Study {
         let values = values.iter().map(|&value| value.to_owned()).collect();
@@ -167,6 +176,7 @@ impl Study {
             text.push_str("\n[sweep]\n");
         }
         for (key, values) in &self.sweep {
+            let values: Vec<String> = values.iter().map(|value| in_toml(value)).collect();
             text.push_str(&format!("{key} = [{}]\n", values.join(", ")));
         }
         text

@@ -3,10 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use netnice_queue::{Bytes, LossFraction, Rate};
-
-use crate::{Manifest, PointSummary, RunResults, Summary};
-use netnice_scenario::model::TimeSpan;
+use crate::{Manifest, PointSummary, RunResults, Summary, quantity};
 
 /// The points of a sweep that are drawn.
 pub(super) struct Sweep<'a> {
@@ -117,31 +114,6 @@ fn unit_of(values: &[&str]) -> Option<&'static str> {
     let mut units = values.iter().map(|value| quantity(value).map(|it| it.1));
     let first = units.next()??;
     units.all(|unit| unit == Some(first)).then_some(first)
-}
-
-/// A value of a sweep as a number, with the unit that it is in.
-fn quantity(text: &str) -> Option<(f64, &'static str)> {
-    if let Ok(number) = text.parse() {
-        return Some((number, ""));
-    }
-    if let Ok(time) = text.parse::<TimeSpan>() {
-        return Some((time.get().as_secs_f64(), "s"));
-    }
-    if let Ok(rate) = text.parse::<Rate>() {
-        return Some((rate.as_f64() / 1e6, "Mb/s"));
-    }
-    if let Ok(size) = text.parse::<Bytes>() {
-        return Some((size.get() as f64 / 1e3, "kB"));
-    }
-    if let Ok(loss) = text.parse::<LossFraction>() {
-        return Some((loss.as_f64(), ""));
-    }
-    for (ending, unit) in [("bdp", "bandwidth-delay products"), ("p", "packets")] {
-        if let Some(Ok(number)) = text.strip_suffix(ending).map(str::parse) {
-            return Some((number, unit));
-        }
-    }
-    None
 }
 
 /// Keys whose values name a table.
@@ -271,22 +243,6 @@ pub fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_of_a_sweep_are_quantities() {
-        for (text, expected) in [
-            ("50ms", Some((0.05, "s"))),
-            ("10mbit", Some((10.0, "Mb/s"))),
-            ("64kB", Some((64.0, "kB"))),
-            ("1%", Some((0.01, ""))),
-            ("2.5bdp", Some((2.5, "bandwidth-delay products"))),
-            ("20p", Some((20.0, "packets"))),
-            ("7", Some((7.0, ""))),
-            ("reno", None),
-        ] {
-            assert_eq!(quantity(text), expected, "{text}");
-        }
-    }
 
     #[test]
     fn tables_are_named_by_what_tells_them_apart() {

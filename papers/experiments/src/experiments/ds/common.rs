@@ -121,14 +121,14 @@ impl Setup {
         let name = format!("ds_{}_search", self.name());
         let mut study = self
             .apply(Study::new(name, FILE, SEARCH, Scale::new(10, 100)))
-            .sweep("min_rto", &["\"200ms\"", "\"1s\""])
+            .sweep("min_rto", &["200ms", "1s"])
             .sweep("delayed_ack", &["false", "true"])
             .sweep("wait", &["false", "true"]);
         if self.has_rio() {
-            study = study.sweep("window", &["\"200ms\"", "\"500ms\"", "\"1s\""]);
+            study = study.sweep("window", &["200ms", "500ms", "1s"]);
         }
         if self.control(0).is_some_and(|(_, ecn)| ecn) {
-            study = study.sweep("marking", &["\"mark\"", "\"mark_always\""]);
+            study = study.sweep("marking", &["mark", "mark_always"]);
         }
         study
     }

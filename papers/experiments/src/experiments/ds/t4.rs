@@ -56,9 +56,9 @@ fn searched(c: Option<u32>) -> Study {
     let mut study = study(c, (SEARCH, SEARCH));
     study.name.push_str("_search");
     study
-        .sweep("receiver_window", &["\"32kB\"", "\"48kB\"", "\"64kB\""])
-        .sweep("min_threshold", &["\"10ms\"", "\"20ms\"", "\"30ms\""])
-        .sweep("max_threshold", &["\"40ms\"", "\"60ms\"", "\"80ms\""])
+        .sweep("receiver_window", &["32kB", "48kB", "64kB"])
+        .sweep("min_threshold", &["10ms", "20ms", "30ms"])
+        .sweep("max_threshold", &["40ms", "60ms", "80ms"])
 }
 
 fn mbps(point: &MeasuredPoint<'_>, flow: &str) -> Option<Estimate> {

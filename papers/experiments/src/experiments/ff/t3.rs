@@ -27,13 +27,10 @@ type Figure = fn(&FlowResult) -> f64;
 
 fn searched() -> Study {
     let mut study = sources()
-        .sweep("reno_rate", &["\"229kbit\"", "\"458kbit\"", "\"916kbit\""])
-        .sweep(
-            "vegas_rate",
-            &["\"538kbit\"", "\"1077kbit\"", "\"1400kbit\""],
-        )
-        .sweep("mean_on", &["\"100ms\"", "\"500ms\"", "\"2s\""])
-        .sweep("min_rto", &["\"200ms\"", "\"1s\""]);
+        .sweep("reno_rate", &["229kbit", "458kbit", "916kbit"])
+        .sweep("vegas_rate", &["538kbit", "1077kbit", "1400kbit"])
+        .sweep("mean_on", &["100ms", "500ms", "2s"])
+        .sweep("min_rto", &["200ms", "1s"]);
     study.name.push_str("_search");
     study.quick = Scale::new(10, 15);
     study.full = Scale::new(40, 15);

@@ -18,7 +18,7 @@ const LONG: &str = "200ms";
 fn beside(name: &str, control: &str) -> Study {
     path(name, control)
         .set("flows.other.count", "1")
-        .sweep("queue", &["\"20ms\"", "\"50ms\"", "\"100ms\"", "\"200ms\""])
+        .sweep("queue", &["20ms", "50ms", "100ms", "200ms"])
 }
 
 pub(crate) fn experiment() -> Experiment {
@@ -68,10 +68,7 @@ pub(crate) fn experiment() -> Experiment {
 fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut findings = Findings::default();
     let share = |study: &str, queue: &str| {
-        let points = &measured.study(study).points;
-        let point = points
-            .iter()
-            .find(|point| point.setting("queue") == queue)?;
+        let point = measured.study(study).at("queue", queue)?;
         point.estimate(|run| {
             let [bulk, other] = ["bulk", "other"].map(|flow| super::common::mbps_of(run, flow));
             let (bulk, other) = (bulk?, other?);
@@ -121,7 +118,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         ];
         let rates = cells.map(|(point, flow)| mbps(point, flow));
         rows.push((queue.to_owned(), rates.to_vec()));
-        let milliseconds = queue.trim_end_matches("ms").parse().unwrap_or(f64::NAN);
+        let milliseconds = low.number("queue") * 1e3;
         curves[0].add(milliseconds, share("hs_beside_hstcplp", queue));
         curves[1].add(milliseconds, share("hs_beside_highspeed", queue));
     }

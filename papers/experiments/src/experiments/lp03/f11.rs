@@ -9,7 +9,7 @@ use crate::claim::{Claim, Rule};
 use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::{Findings, exact};
-use crate::measured::{Measured, MeasuredPoint, MeasuredStudy, throughput};
+use crate::measured::{Measured, MeasuredPoint, throughput};
 use crate::study::{Study, scenario};
 use netnice_study::Table;
 use netnice_study::written;
@@ -20,17 +20,7 @@ const LINK: &str = "bottleneck";
 
 /// LP03 IV-B: from one to 1000 round-trip times, 50 ms to 50 s.
 pub(super) const PERIODS: &[&str] = &[
-    "\"50ms\"",
-    "\"100ms\"",
-    "\"200ms\"",
-    "\"400ms\"",
-    "\"800ms\"",
-    "\"1.6s\"",
-    "\"3.2s\"",
-    "\"6.4s\"",
-    "\"12.8s\"",
-    "\"25.6s\"",
-    "\"51.2s\"",
+    "50ms", "100ms", "200ms", "400ms", "800ms", "1.6s", "3.2s", "6.4s", "12.8s", "25.6s", "51.2s",
 ];
 
 /// LP03 V-B.1: the average excess, to which throughputs are normalised.
@@ -43,24 +33,6 @@ fn study(name: &str) -> Study {
 /// Throughput of the bulk transfers in parts of the excess.
 pub(super) fn of_excess(point: &MeasuredPoint<'_>) -> Option<Estimate> {
     point.estimate(|run| Some(throughput(run, "bulk")? / EXCESS_BPS))
-}
-
-/// A period as the sweep has it, in seconds.
-pub(super) fn seconds(period: &str) -> f64 {
-    let (number, scale) = match period.strip_suffix("ms") {
-        Some(number) => (number, 1e-3),
-        None => (period.trim_end_matches('s'), 1.0),
-    };
-    number.parse::<f64>().unwrap_or(f64::NAN) * scale
-}
-
-/// Draws a study's values against the period.
-fn curve(name: &str, kind: CurveKind, study: &MeasuredStudy<'_>) -> Curve {
-    let mut curve = Curve::new(name, kind);
-    for point in &study.points {
-        curve.add(seconds(point.setting("period")), of_excess(point));
-    }
-    curve
 }
 
 /// Pearson's correlation of two curves' values at the same x.
@@ -104,9 +76,9 @@ fn search(kind: Kind) -> Study {
     study.full = Scale::new(10, 1000);
     study
         .set("period", "200ms")
-        .sweep("queue", &["\"157p\"", "\"2.5bdp\"", "\"120p\"", "\"62p\""])
-        .sweep("wave_packet", &["\"210B\"", "\"1000B\""])
-        .sweep("min_rto", &["\"200ms\"", "\"1s\""])
+        .sweep("queue", &["157p", "2.5bdp", "120p", "62p"])
+        .sweep("wave_packet", &["210B", "1000B"])
+        .sweep("min_rto", &["200ms", "1s"])
 }
 
 pub(crate) fn experiment() -> Experiment {
@@ -248,11 +220,9 @@ fn low_words(settings: &[String]) -> String {
 fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut findings = Findings::default();
     let study = |name: &str| measured.study(&format!("lp03_f11_{name}"));
-    let curves = Kind::ALL.map(|kind| curve(kind.title(), kind.curve(), study(kind.name())));
-    let at_200ms = |name: &str| {
-        let mut points = study(name).points.iter();
-        points.find(|point| point.setting("period") == "200ms")
-    };
+    let curve = |study_name: &str, looks| study(study_name).curve(looks, "period", of_excess);
+    let curves = Kind::ALL.map(|kind| curve(kind.name(), (kind.title(), kind.curve())));
+    let at_200ms = |name: &str| study(name).at("period", "200ms");
     let (table, nearest) = searched(measured);
     findings.tables.push(table);
     for (key, kind) in [
@@ -295,7 +265,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     ] {
         figure
             .curves
-            .push(curve(name, CurveKind::Variant, study(study_name)));
+            .push(curve(study_name, (name, CurveKind::Variant)));
     }
     let mut reported = Curve::new("the paper, about", CurveKind::Reported);
     reported.add_exact(0.2, 0.5);
@@ -307,12 +277,6 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn periods_are_read_as_seconds() {
-        assert_eq!(seconds("50ms"), 0.05);
-        assert_eq!(seconds("51.2s"), 51.2);
-    }
 
     #[test]
     fn correlation_by_hand() {

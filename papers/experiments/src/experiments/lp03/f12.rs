@@ -8,7 +8,7 @@ use super::common::Kind;
 use super::f11::{choices, of_excess};
 use crate::claim::{Claim, Rule};
 use crate::definition::{Experiment, Paper};
-use crate::figure::{Axis, Curve, Figure, FigureKind};
+use crate::figure::{Axis, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, throughput};
 use crate::study::{Study, scenario};
@@ -79,13 +79,8 @@ fn ratio(of: Option<&MeasuredPoint<'_>>, to: Option<&MeasuredPoint<'_>>) -> Opti
 
 fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut findings = Findings::default();
-    let at = |kind: Kind, count: &str| {
-        let mut points = measured
-            .study(&format!("lp03_f12_{}", kind.name()))
-            .points
-            .iter();
-        points.find(|point| point.setting(COUNT) == count)
-    };
+    let study = |kind: Kind| measured.study(&format!("lp03_f12_{}", kind.name()));
+    let at = |kind: Kind, count: &str| study(kind).at(COUNT, count);
     findings.value("tcp", at(Kind::Tcp, "5").and_then(of_excess));
     let five = [Kind::Tcp, Kind::TcpLp].map(|kind| {
         let excess = at(kind, "5").and_then(of_excess);
@@ -101,14 +96,8 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     );
     findings.value("rises", ratio(at(Kind::TcpLp, "20"), at(Kind::TcpLp, "1")));
     let curves = Kind::ALL.map(|kind| {
-        let mut curve = Curve::new(kind.title(), kind.curve());
-        for point in &measured.study(&format!("lp03_f12_{}", kind.name())).points {
-            curve.add(
-                point.setting(COUNT).parse().unwrap_or(f64::NAN),
-                of_excess(point),
-            );
-        }
-        curve
+        let looks = (kind.title(), kind.curve());
+        study(kind).curve(looks, COUNT, of_excess)
     });
     findings.figures.push(Figure {
         name: "lp03-f12".to_owned(),

@@ -5,10 +5,10 @@ use netnice_results::{Estimate, RunResults, jain_index};
 use netnice_study::Scale;
 
 use super::common::Kind;
-use super::f11::{PERIODS, choices, seconds};
+use super::f11::{PERIODS, choices};
 use crate::claim::{Claim, Rule};
 use crate::definition::{Experiment, Paper};
-use crate::figure::{Axis, Curve, Figure, FigureKind};
+use crate::figure::{Axis, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint};
 use crate::study::{Study, scenario};
@@ -104,7 +104,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             .points
             .iter();
         let points: Vec<_> = points
-            .filter(|point| wanted(seconds(point.setting("period"))))
+            .filter(|point| wanted(point.number("period")))
             .collect();
         mean(&points)
     };
@@ -113,11 +113,9 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     findings.value("short", over(Kind::TcpLp, &|period| period <= SHORT_S));
     findings.value("long", over(Kind::TcpLp, &|period| period > SHORT_S));
     let curves = Kind::ALL.map(|kind| {
-        let mut curve = Curve::new(kind.title(), kind.curve());
-        for point in &measured.study(&format!("lp03_f13_{}", kind.name())).points {
-            curve.add(seconds(point.setting("period")), point.jain("bulk"));
-        }
-        curve
+        let study = measured.study(&format!("lp03_f13_{}", kind.name()));
+        let looks = (kind.title(), kind.curve());
+        study.curve(looks, "period", |point| point.jain("bulk"))
     });
     findings.figures.push(Figure {
         name: "lp03-f13".to_owned(),

@@ -25,7 +25,7 @@ pub(super) const SETTING: WebSetting = WebSetting {
 /// The search over the open parameters, shared by all three.
 fn search(study: Study) -> Study {
     let mut study = study
-        .sweep("object", &["\"4kB\"", "\"8kB\"", "\"12kB\""])
+        .sweep("object", &["4kB", "8kB", "12kB"])
         .sweep("sessions", &["1", "2"])
         .sweep("open_loop", &["false", "true"])
         .sweep("handshake", &["false", "true"])

@@ -26,7 +26,7 @@ fn search(mut study: Study) -> Study {
     study.full = Scale::new(10, 1000);
     study
         .sweep("sessions", &["1", "2", "4", "6"])
-        .sweep("object", &["\"8kB\"", "\"12kB\""])
+        .sweep("object", &["8kB", "12kB"])
 }
 
 pub(super) fn searches() -> Vec<Study> {

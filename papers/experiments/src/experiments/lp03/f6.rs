@@ -23,14 +23,7 @@ const RTT_TCP_S: f64 = 0.048;
 const TCP_BEGINS_S: f64 = 40.0;
 const DELTAS: &[&str] = &["0.05", "0.15", "0.3", "0.5"];
 /// One-way delays of TCP-LP's access link: round-trip times of 1, 2, 3, 4, 6 and 10 times TCP's.
-const DELAYS: &[&str] = &[
-    "\"2ms\"",
-    "\"26ms\"",
-    "\"50ms\"",
-    "\"74ms\"",
-    "\"122ms\"",
-    "\"218ms\"",
-];
+const DELAYS: &[&str] = &["2ms", "26ms", "50ms", "74ms", "122ms", "218ms"];
 
 fn study() -> Study {
     // Sampling makes these runs large: a minute of ten of them says enough.
@@ -117,10 +110,9 @@ fn in_time(run: &RunResults) -> Option<bool> {
     }
 }
 
-/// One-way delay of an access link, `26ms`, as the ratio of TCP-LP's round-trip time to TCP's.
-fn ratio(delay: &str) -> f64 {
-    let milliseconds: f64 = delay.trim_end_matches("ms").parse().unwrap_or(f64::NAN);
-    (RTT_TCP_S + 2.0 * (milliseconds - 2.0) * 1e-3) / RTT_TCP_S
+/// One-way delay of an access link as the ratio of TCP-LP's round-trip time to TCP's.
+fn ratio(delay_s: f64) -> f64 {
+    (RTT_TCP_S + 2.0 * (delay_s * 1e3 - 2.0) * 1e-3) / RTT_TCP_S
 }
 
 fn evaluate(measured: &Measured<'_>) -> Findings {
@@ -137,11 +129,8 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     let (mut below, mut in_time_below) = (0, 0);
     let mut found: Vec<(f64, f64)> = Vec::new();
     for point in &measured.study("lp03_f6").points {
-        let delta: f64 = point
-            .setting("flows.low.congestion_control.delta")
-            .parse()
-            .unwrap_or(f64::NAN);
-        let k = ratio(point.setting("links.low_source-left.delay"));
+        let delta = point.number("flows.low.congestion_control.delta");
+        let k = ratio(point.number("links.low_source-left.delay"));
         let timely: Vec<bool> = point.runs.iter().filter_map(|run| in_time(run)).collect();
         if k <= largest(delta) {
             below += timely.len();
@@ -180,9 +169,9 @@ mod tests {
 
     #[test]
     fn delays_of_the_access_link_make_ratios() {
-        assert_eq!(ratio("2ms"), 1.0);
-        assert!((ratio("26ms") - 2.0).abs() < 1e-12);
-        assert!((ratio("218ms") - 10.0).abs() < 1e-12);
+        assert_eq!(ratio(0.002), 1.0);
+        assert!((ratio(0.026) - 2.0).abs() < 1e-12);
+        assert!((ratio(0.218) - 10.0).abs() < 1e-12);
     }
 
     #[test]

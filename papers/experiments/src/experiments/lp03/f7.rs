@@ -54,7 +54,7 @@ pub(crate) fn experiment() -> Experiment {
 fn enough(measured: &Measured<'_>) -> String {
     let share = |point: &MeasuredPoint<'_>| Some(point.share_of_link("low", LINK)?.mean);
     let reno = share(Cross::Acks.at_reno(measured));
-    let mut points = Cross::Acks.points(measured).iter();
+    let mut points = Cross::Acks.measured(measured).points.iter();
     let enough = points.find(|point| {
         share(point)
             .zip(reno)

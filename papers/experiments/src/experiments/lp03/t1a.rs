@@ -81,9 +81,9 @@ pub(crate) fn experiment() -> Experiment {
                 ..beside(Kind::TcpLp)
             }
             .renamed("lp03_t1a_search")
-            .sweep("queue", &["\"24p\"", "\"30p\"", "\"2.5bdp\""])
-            .sweep("packet", &["\"540B\"", "\"700B\"", "\"1040B\""])
-            .sweep("min_rto", &["\"200ms\"", "\"1s\""])
+            .sweep("queue", &["24p", "30p", "2.5bdp"])
+            .sweep("packet", &["540B", "700B", "1040B"])
+            .sweep("min_rto", &["200ms", "1s"])
             .sweep("delayed_ack", &["false", "true"]),
         ],
         evaluate,

@@ -25,9 +25,9 @@ fn search(mut study: Study) -> Study {
     study.quick = Scale::new(4, 300);
     study.full = Scale::new(10, 1000);
     study
-        .sweep("queue", &["\"24p\"", "\"30p\"", "\"2.5bdp\""])
-        .sweep("packet", &["\"540B\"", "\"700B\"", "\"1040B\""])
-        .sweep("min_rto", &["\"200ms\"", "\"1s\""])
+        .sweep("queue", &["24p", "30p", "2.5bdp"])
+        .sweep("packet", &["540B", "700B", "1040B"])
+        .sweep("min_rto", &["200ms", "1s"])
         .sweep("delayed_ack", &["false", "true"])
 }
 

@@ -6,7 +6,7 @@ use netnice_study::Scale;
 use super::common::{Kind, tcp_choices};
 use crate::definition::Choice;
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
-use crate::measured::{Measured, MeasuredPoint};
+use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
 use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
@@ -68,10 +68,9 @@ impl Cross {
         self.study(self.name()).sweep(DELTA, DELTAS)
     }
 
-    /// The points of all thresholds.
-    pub fn points<'a, 'b>(self, measured: &'b Measured<'a>) -> &'b [MeasuredPoint<'a>] {
-        let study = format!("lp03_threshold_{}", self.name());
-        &measured.study(&study).points
+    /// TCP-LP with all thresholds, measured.
+    pub fn measured<'a, 'b>(self, measured: &'b Measured<'a>) -> &'b MeasuredStudy<'a> {
+        measured.study(&format!("lp03_threshold_{}", self.name()))
     }
 
     /// The point with this threshold.
@@ -80,11 +79,7 @@ impl Cross {
         measured: &'b Measured<'a>,
         delta: &str,
     ) -> Option<&'b MeasuredPoint<'a>> {
-        let mut points = measured
-            .study(&format!("lp03_threshold_{}", self.name()))
-            .points
-            .iter();
-        points.find(|point| point.setting(DELTA) == delta)
+        self.measured(measured).at(DELTA, delta)
     }
 
     /// The point with Reno.
@@ -109,14 +104,8 @@ impl Cross {
         measured: &Measured<'_>,
         of: impl Fn(&MeasuredPoint<'_>) -> Option<netnice_results::Estimate>,
     ) -> Curve {
-        let mut curve = Curve::new(self.title(), CurveKind::Ours);
-        for point in &measured
-            .study(&format!("lp03_threshold_{}", self.name()))
-            .points
-        {
-            curve.add(point.setting(DELTA).parse().unwrap_or(f64::NAN), of(point));
-        }
-        curve
+        let looks = (self.title(), CurveKind::Ours);
+        self.measured(measured).curve(looks, DELTA, of)
     }
 }
 

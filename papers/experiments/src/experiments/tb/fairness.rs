@@ -4,11 +4,12 @@
 use super::common::{choices, mbps, testbed};
 use crate::claim::{Claim, Rule};
 use crate::definition::{Experiment, Paper};
-use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::figure::{Axis, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
-use crate::measured::Measured;
+use crate::measured::{Measured, MeasuredStudy};
 
 const PLACE: &str = "Topology Creation and Transmission";
+const COUNT: &str = "flows.low.count";
 const FLOWS: &[&str] = &["2", "5", "10", "20"];
 
 pub(crate) fn experiment() -> Experiment {
@@ -43,7 +44,7 @@ pub(crate) fn experiment() -> Experiment {
         testbed(name)
             .set("flows.tcp.count", "0")
             .set("flows.low.congestion_control", control)
-            .sweep("flows.low.count", FLOWS)
+            .sweep(COUNT, FLOWS)
     };
     Experiment {
         id: "TB-C",
@@ -59,23 +60,15 @@ pub(crate) fn experiment() -> Experiment {
 
 fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut findings = Findings::default();
-    let points = &measured.study("tb_c").points;
-    let mut curves = [
-        Curve::new("TCP-LP", CurveKind::Ours),
-        Curve::new("TCP", CurveKind::Ours),
-    ];
-    for (flows, (low, tcp)) in FLOWS
-        .iter()
-        .zip(points.iter().zip(&measured.study("tb_c_reno").points))
-    {
-        findings.value(flows, low.jain("low"));
-        let number = flows.parse().unwrap_or(f64::NAN);
-        curves[0].add(number, low.jain("low"));
-        curves[1].add(number, tcp.jain("low"));
+    let low = measured.study("tb_c");
+    for (flows, point) in FLOWS.iter().zip(&low.points) {
+        findings.value(flows, point.jain("low"));
     }
-    let ten = points
-        .iter()
-        .find(|point| point.setting("flows.low.count") == "10");
+    let curve = |study: &MeasuredStudy<'_>, name: &str| {
+        let looks = (name, CurveKind::Ours);
+        study.curve(looks, COUNT, |point| point.jain("low"))
+    };
+    let ten = low.at(COUNT, "10");
     let used = ten.and_then(|ten| ten.estimate(|run| Some(100.0 * mbps(run, "low") / 10.0)));
     findings.value("used", used);
     findings.figures.push(Figure {
@@ -85,7 +78,10 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         kind: FigureKind::Lines,
         x: Axis::linear("flows", ""),
         y: Axis::linear("Jain's index", ""),
-        curves: curves.to_vec(),
+        curves: vec![
+            curve(low, "TCP-LP"),
+            curve(measured.study("tb_c_reno"), "TCP"),
+        ],
     });
     findings
 }

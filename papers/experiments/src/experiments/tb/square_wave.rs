@@ -7,7 +7,7 @@ use netnice_study::Scale;
 use super::common::choices;
 use crate::claim::{Claim, Rule};
 use crate::definition::{Experiment, Paper};
-use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::figure::{Axis, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, throughput};
 use crate::study::{Study, scenario};
@@ -18,15 +18,7 @@ const FULL: Scale = Scale::new(50, 1000);
 const PLACE: &str = "Topology Creation and Transmission";
 
 /// From 50 ms to 51.2 s.
-const PERIODS: &[&str] = &[
-    "\"50ms\"",
-    "\"200ms\"",
-    "\"800ms\"",
-    "\"3.2s\"",
-    "\"12.8s\"",
-    "\"51.2s\"",
-];
-const SECONDS: [f64; 6] = [0.05, 0.2, 0.8, 3.2, 12.8, 51.2];
+const PERIODS: &[&str] = &["50ms", "200ms", "800ms", "3.2s", "12.8s", "51.2s"];
 
 /// The kernel's TCP.
 const KERNEL: &[(&str, &str)] = &[
@@ -132,12 +124,9 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         mean_over_periods(&ten).and_then(crate::findings::exact),
     );
     findings.value("long", points("tb_b_one").last().and_then(of_excess));
-    let curve = |name: &str, kind: CurveKind, study: &str| {
-        let mut curve = Curve::new(name, kind);
-        for (point, seconds) in points(study).iter().zip(SECONDS) {
-            curve.add(seconds, of_excess(point));
-        }
-        curve
+    let curve = |name: &str, study: &str| {
+        let looks = (name, CurveKind::Ours);
+        measured.study(study).curve(looks, "period", of_excess)
     };
     findings.figures.push(Figure {
         name: "tb-b".to_owned(),
@@ -147,9 +136,9 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         x: Axis::logarithmic("period of the square wave", "s"),
         y: Axis::linear("throughput", "% of the excess"),
         curves: vec![
-            curve("TCP", CurveKind::Ours, "tb_b_tcp"),
-            curve("TCP-LP", CurveKind::Ours, "tb_b_one"),
-            curve("ten TCP-LP", CurveKind::Ours, "tb_b_ten"),
+            curve("TCP", "tb_b_tcp"),
+            curve("TCP-LP", "tb_b_one"),
+            curve("ten TCP-LP", "tb_b_ten"),
         ],
     });
     findings
