@@ -15,6 +15,158 @@ use netnice_terminal::{style, text};
 /// left out; the directory of --out has all.
 const MAX_QUEUES: usize = 6;
 
+/// A column of a table.
+struct Column {
+    heading: &'static str,
+    quantity: &'static str,
+    words: Words,
+    /// The quantity that counts the values of a percentile, and the per cent of them that are below it.
+    percentile: Option<(&'static str, f64)>,
+}
+
+const fn column(heading: &'static str, quantity: &'static str, words: Words) -> Column {
+    Column {
+        heading,
+        quantity,
+        words,
+        percentile: None,
+    }
+}
+
+/// A percentile of values whose number is `count`.
+const fn above(percent: f64, count: &'static str, column: Column) -> Column {
+    Column {
+        percentile: Some((count, percent)),
+        ..column
+    }
+}
+
+/// A table with a row for each of some names.
+struct Table {
+    title: &'static str,
+    subject: Subject,
+    /// The names of a point's rows.
+    names: fn(&PointSummary, Subject) -> Vec<&str>,
+    /// Stands behind each name.
+    unit: &'static str,
+    columns: &'static [Column],
+}
+
+const TABLES: [Table; 8] = [
+    Table {
+        title: "Flows",
+        subject: Subject::Flows,
+        names: subjects,
+        unit: "",
+        columns: &[
+            column("goodput", "goodput", rate),
+            column("loss", "loss", percent),
+            column("retransmitted", "retransmissions", plain),
+            column("RTOs", "timeouts", plain),
+            column("mean RTT", "mean_rtt", time),
+            column("one-way delay", "mean_one_way_delay", time),
+            column("completion", "completion", seconds),
+            column("Jain's index", "jain_index", fraction),
+        ],
+    },
+    Table {
+        title: "Queues",
+        subject: Subject::Queue,
+        names: busy_queues,
+        unit: "",
+        columns: &[
+            column("utilisation", "utilisation", percent),
+            column("mean queue", "mean_queue", plain),
+            column("largest", "max_queue", plain),
+            column("mean wait", "mean_wait", time),
+            column("drops", "drops", percent),
+            column("marks", "marks", percent),
+        ],
+    },
+    Table {
+        title: "Colours",
+        subject: Subject::Colour,
+        names: dropping_queues,
+        unit: "",
+        columns: &[
+            column("packets", "arrived", plain),
+            column("drops", "drops", percent),
+        ],
+    },
+    Table {
+        title: "Response times",
+        subject: Subject::Objects,
+        names: sizes_of_objects,
+        unit: " B",
+        columns: &[
+            column("objects", "objects", plain),
+            column("mean", "response_time", time),
+            above(95.0, "objects", column("95 %", "p95_response_time", time)),
+        ],
+    },
+    Table {
+        title: "Pages",
+        subject: Subject::Pages,
+        names: subjects,
+        unit: "",
+        columns: &[
+            column("number", "pages", plain),
+            column("unfinished", "unfinished", plain),
+            column("mean", "page_time", time),
+            column("50 %", "p50_page_time", time),
+            above(95.0, "pages", column("95 %", "p95_page_time", time)),
+            above(99.0, "pages", column("99 %", "p99_page_time", time)),
+        ],
+    },
+    Table {
+        title: "Transfers",
+        subject: Subject::Transfers,
+        names: subjects,
+        unit: "",
+        columns: &[
+            column("number", "transfers", plain),
+            column("unfinished", "unfinished", plain),
+            column("mean", "completion", time),
+            column("50 %", "p50_completion", time),
+            above(95.0, "transfers", column("95 %", "p95_completion", time)),
+            above(99.0, "transfers", column("99 %", "p99_completion", time)),
+            column("slowdown", "slowdown", plain),
+            column("50 %", "p50_slowdown", plain),
+            above(95.0, "transfers", column("95 %", "p95_slowdown", plain)),
+            above(99.0, "transfers", column("99 %", "p99_slowdown", plain)),
+        ],
+    },
+    Table {
+        title: "Calls",
+        subject: Subject::Calls,
+        names: subjects,
+        unit: "",
+        columns: &[
+            column("MOS", "mos", plain),
+            column("lowest", "lowest_mos", plain),
+            column("lost", "lost", percent),
+            column("late", "late", percent),
+            column("mouth to ear", "mouth_to_ear", time),
+            column("one-way delay", "mean_one_way_delay", time),
+            column("95 %", "p95_one_way_delay", time),
+            column("99 %", "p99_one_way_delay", time),
+        ],
+    },
+    Table {
+        title: "Videos",
+        subject: Subject::Videos,
+        names: subjects,
+        unit: "",
+        columns: &[
+            column("bit rate", "bit_rate", rate),
+            column("switches", "switches", plain),
+            column("stalls", "stalls", plain),
+            column("stalled", "stall_time", seconds),
+            column("start-up", "start_up", seconds),
+        ],
+    },
+];
+
 /// Reports flows, queues and response times, for each point of the sweep.
 pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> String {
     let mut report = String::new();
@@ -31,106 +183,11 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
         }
     );
     write_figures(&mut report, file, runs, summary);
-    for (title, headings, left, rows) in [
-        (
-            "Flows",
-            &[
-                "",
-                "goodput",
-                "loss",
-                "retransmitted",
-                "RTOs",
-                "mean RTT",
-                "one-way delay",
-                "completion",
-                "Jain's index",
-            ][..],
-            1,
-            rows(summary, flow_rows),
-        ),
-        (
-            "Queues",
-            &[
-                "",
-                "utilisation",
-                "mean queue",
-                "largest",
-                "mean wait",
-                "drops",
-                "marks",
-            ][..],
-            1,
-            rows(summary, queue_rows),
-        ),
-        (
-            "Colours",
-            &["", "packets", "drops"][..],
-            1,
-            rows(summary, colour_rows),
-        ),
-        (
-            "Response times",
-            &["", "objects", "mean", "95 %"][..],
-            1,
-            rows(summary, response_rows),
-        ),
-        (
-            "Pages",
-            &["", "number", "unfinished", "mean", "50 %", "95 %", "99 %"][..],
-            1,
-            rows(summary, page_rows),
-        ),
-        (
-            "Transfers",
-            &[
-                "",
-                "number",
-                "unfinished",
-                "mean",
-                "50 %",
-                "95 %",
-                "99 %",
-                "slowdown",
-                "50 %",
-                "95 %",
-                "99 %",
-            ][..],
-            1,
-            rows(summary, transfer_rows),
-        ),
-        (
-            "Calls",
-            &[
-                "",
-                "MOS",
-                "lowest",
-                "lost",
-                "late",
-                "mouth to ear",
-                "one-way delay",
-                "95 %",
-                "99 %",
-            ][..],
-            1,
-            rows(summary, call_rows),
-        ),
-        (
-            "Videos",
-            &["", "bit rate", "switches", "stalls", "stalled", "start-up"][..],
-            1,
-            rows(summary, video_rows),
-        ),
-        (
-            "Phases: goodput",
-            &["", "phase", "goodput"][..],
-            2,
-            rows(summary, phase_rows),
-        ),
-    ] {
+    let mut add = |title: &str, headings: Vec<&str>, left: usize, rows: Vec<Vec<String>>| {
         if rows.is_empty() {
-            continue;
+            return;
         }
-        let headings = headings.iter().map(|&heading| heading.to_owned());
+        let headings = headings.into_iter().map(str::to_owned);
         let mut table: Vec<Vec<String>> = vec![file.axes.iter().cloned().chain(headings).collect()];
         table.extend(rows);
         let left = file.axes.len() + left;
@@ -138,8 +195,46 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
         let left: Vec<usize> = (0..left).collect();
         let _ = writeln!(report, "\n{title}");
         write_table(&mut report, &table, &left);
+    };
+    for table in &TABLES {
+        let headings = table.columns.iter().map(|column| column.heading);
+        let headings = std::iter::once("").chain(headings).collect();
+        let rows = rows(summary, |point| table.rows(point));
+        add(table.title, headings, 1, rows);
     }
+    let phases = rows(summary, phase_rows);
+    add("Phases: goodput", vec!["", "phase", "goodput"], 2, phases);
     report
+}
+
+impl Table {
+    fn rows(&self, point: &PointSummary) -> Vec<Vec<String>> {
+        let names = (self.names)(point, self.subject).into_iter();
+        let rows = names.map(|name| {
+            let cells = self
+                .columns
+                .iter()
+                .map(|column| self.cell(point, name, column));
+            let first = format!("{name}{}", self.unit);
+            std::iter::once(first).chain(cells).collect()
+        });
+        rows.collect()
+    }
+
+    /// Formats a figure, or returns a dash if there is none, or fewer than 100 / (100 - n) values of which it is the nth percentile: it
+    /// would be their greatest.
+    fn cell(&self, point: &PointSummary, name: &str, column: &Column) -> String {
+        let figure = |quantity| point.figure(self.subject, name, quantity);
+        let too_few = column.percentile.is_some_and(|(count, percent)| {
+            let least = 100.0 / (100.0 - percent);
+            figure(count).is_some_and(|count| count.value.mean < least)
+        });
+        let figure = figure(column.quantity).filter(|_| !too_few);
+        figure.map_or_else(
+            || NO_FIGURE.to_owned(),
+            |figure| (column.words)(&figure.value),
+        )
+    }
 }
 
 /// The cell of a table for a figure without a value.
@@ -224,7 +319,7 @@ pub fn derived_words(unit: &str, quantity: &str) -> Words {
 }
 
 /// Returns the rows of all points, preceded by the sweep's values.
-fn rows(summary: &Summary, of: fn(&PointSummary) -> Vec<Vec<String>>) -> Vec<Vec<String>> {
+fn rows(summary: &Summary, of: impl Fn(&PointSummary) -> Vec<Vec<String>>) -> Vec<Vec<String>> {
     let points = summary.points.iter().flat_map(|point| {
         let values: Vec<String> = point
             .settings
@@ -246,31 +341,14 @@ fn subjects(point: &PointSummary, subject: Subject) -> Vec<&str> {
     names.filter(|&name| known.insert(name)).collect()
 }
 
-fn flow_rows(point: &PointSummary) -> Vec<Vec<String>> {
-    let names = subjects(point, Subject::Flows).into_iter();
-    let rows = names.map(|name| {
-        vec![
-            name.to_owned(),
-            cell(point, Subject::Flows, name, ("goodput", rate)),
-            cell(point, Subject::Flows, name, ("loss", percent)),
-            cell(point, Subject::Flows, name, ("retransmissions", plain)),
-            cell(point, Subject::Flows, name, ("timeouts", plain)),
-            cell(point, Subject::Flows, name, ("mean_rtt", time)),
-            cell(point, Subject::Flows, name, ("mean_one_way_delay", time)),
-            cell(point, Subject::Flows, name, ("completion", seconds)),
-            cell(point, Subject::Flows, name, ("jain_index", fraction)),
-        ]
-    });
-    rows.collect()
-}
-
-fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
-    let mut names = subjects(point, Subject::Queue);
+/// The busiest queues, and those that drop packets.
+fn busy_queues(point: &PointSummary, subject: Subject) -> Vec<&str> {
+    let mut names = subjects(point, subject);
     // With hundreds of thousands of queues, a search for each would be too slow.
     let of_all = |quantity: &str| -> HashMap<&str, f64> {
         let figures = point.figures.iter();
         figures
-            .filter(|figure| figure.subject == Subject::Queue && figure.quantity == quantity)
+            .filter(|figure| figure.subject == subject && figure.quantity == quantity)
             .map(|figure| (&*figure.of, figure.value.mean))
             .collect()
     };
@@ -283,20 +361,9 @@ fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
     names.truncate(MAX_QUEUES);
     // In the order of the scenario: utilisations differ by little where several links are full.
     let chosen: HashSet<&str> = names.into_iter().collect();
-    let mut names = subjects(point, Subject::Queue);
+    let mut names = subjects(point, subject);
     names.retain(|name| chosen.contains(name));
-    let rows = names.into_iter().map(|name| {
-        vec![
-            name.to_owned(),
-            cell(point, Subject::Queue, name, ("utilisation", percent)),
-            cell(point, Subject::Queue, name, ("mean_queue", plain)),
-            cell(point, Subject::Queue, name, ("max_queue", plain)),
-            cell(point, Subject::Queue, name, ("mean_wait", time)),
-            cell(point, Subject::Queue, name, ("drops", percent)),
-            cell(point, Subject::Queue, name, ("marks", percent)),
-        ]
-    });
-    rows.collect()
+    names
 }
 
 /// The flow or link in a name that ends in sizes or in a colour.
@@ -304,26 +371,20 @@ fn without_last(name: &str) -> &str {
     name.rsplit_once(' ').map_or(name, |(first, _)| first)
 }
 
-/// Packets by colour of the queues that drop some.
-fn colour_rows(point: &PointSummary) -> Vec<Vec<String>> {
+/// The colours of the queues that drop some packets.
+fn dropping_queues(point: &PointSummary, subject: Subject) -> Vec<&str> {
     let dropping = point.figures.iter().filter(|figure| {
-        figure.subject == Subject::Colour && figure.quantity == "drops" && figure.value.mean > 0.0
+        figure.subject == subject && figure.quantity == "drops" && figure.value.mean > 0.0
     });
     let dropping: HashSet<_> = dropping.map(|figure| without_last(&figure.of)).collect();
-    let mut names = subjects(point, Subject::Colour);
+    let mut names = subjects(point, subject);
     names.retain(|name| dropping.contains(without_last(name)));
-    let rows = names.into_iter().map(|name| {
-        vec![
-            name.to_owned(),
-            cell(point, Subject::Colour, name, ("arrived", plain)),
-            cell(point, Subject::Colour, name, ("drops", percent)),
-        ]
-    });
-    rows.collect()
+    names
 }
 
-fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
-    let mut names = subjects(point, Subject::Objects);
+/// The sizes of web objects by flow, in order.
+fn sizes_of_objects(point: &PointSummary, subject: Subject) -> Vec<&str> {
+    let mut names = subjects(point, subject);
     // The transfers of a flow of arrivals have a table of their own.
     let arrive = |name: &str| {
         let all = format!("{} {ALL_SIZES}", without_last(name));
@@ -335,103 +396,14 @@ fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
     // A bin that is empty for the first seeds appears late, but each flow's bins must be in the order of size.
     names.sort_by(|a, b| {
         let size = |name: &str| {
-            let figure = point.figure(Subject::Objects, name, "size");
+            let figure = point.figure(subject, name, "size");
             figure.map_or(0.0, |figure| figure.value.mean)
         };
         without_last(a)
             .cmp(without_last(b))
             .then(size(a).total_cmp(&size(b)))
     });
-    let rows = names.into_iter().map(|name| {
-        vec![
-            format!("{name} B"),
-            cell(point, Subject::Objects, name, ("objects", plain)),
-            cell(point, Subject::Objects, name, ("response_time", time)),
-            percentile(
-                point,
-                Subject::Objects,
-                name,
-                ("objects", 95.0),
-                ("p95_response_time", time),
-            ),
-        ]
-    });
-    rows.collect()
-}
-
-fn page_rows(point: &PointSummary) -> Vec<Vec<String>> {
-    let rows = subjects(point, Subject::Pages).into_iter().map(|name| {
-        let of = |quantity, words: Words| cell(point, Subject::Pages, name, (quantity, words));
-        let at =
-            |percent, figure| percentile(point, Subject::Pages, name, ("pages", percent), figure);
-        vec![
-            name.to_owned(),
-            of("pages", plain),
-            of("unfinished", plain),
-            of("page_time", time),
-            of("p50_page_time", time),
-            at(95.0, ("p95_page_time", time)),
-            at(99.0, ("p99_page_time", time)),
-        ]
-    });
-    rows.collect()
-}
-
-fn transfer_rows(point: &PointSummary) -> Vec<Vec<String>> {
-    let rows = subjects(point, Subject::Transfers).into_iter().map(|name| {
-        let of = |quantity, words: Words| cell(point, Subject::Transfers, name, (quantity, words));
-        let at = |percent, figure| {
-            let count = ("transfers", percent);
-            percentile(point, Subject::Transfers, name, count, figure)
-        };
-        vec![
-            name.to_owned(),
-            of("transfers", plain),
-            of("unfinished", plain),
-            of("completion", time),
-            of("p50_completion", time),
-            at(95.0, ("p95_completion", time)),
-            at(99.0, ("p99_completion", time)),
-            of("slowdown", plain),
-            of("p50_slowdown", plain),
-            at(95.0, ("p95_slowdown", plain)),
-            at(99.0, ("p99_slowdown", plain)),
-        ]
-    });
-    rows.collect()
-}
-
-fn call_rows(point: &PointSummary) -> Vec<Vec<String>> {
-    let rows = subjects(point, Subject::Calls).into_iter().map(|name| {
-        let of = |quantity, words: Words| cell(point, Subject::Calls, name, (quantity, words));
-        vec![
-            name.to_owned(),
-            of("mos", plain),
-            of("lowest_mos", plain),
-            of("lost", percent),
-            of("late", percent),
-            of("mouth_to_ear", time),
-            of("mean_one_way_delay", time),
-            of("p95_one_way_delay", time),
-            of("p99_one_way_delay", time),
-        ]
-    });
-    rows.collect()
-}
-
-fn video_rows(point: &PointSummary) -> Vec<Vec<String>> {
-    let rows = subjects(point, Subject::Videos).into_iter().map(|name| {
-        let of = |quantity, words: Words| cell(point, Subject::Videos, name, (quantity, words));
-        vec![
-            name.to_owned(),
-            of("bit_rate", rate),
-            of("switches", plain),
-            of("stalls", plain),
-            of("stall_time", seconds),
-            of("start_up", seconds),
-        ]
-    });
-    rows.collect()
+    names
 }
 
 fn phase_rows(point: &PointSummary) -> Vec<Vec<String>> {
@@ -445,33 +417,6 @@ fn phase_rows(point: &PointSummary) -> Vec<Vec<String>> {
         ])
     });
     rows.collect()
-}
-
-/// Formats a figure, or returns a dash if there is none.
-fn cell(
-    point: &PointSummary,
-    subject: Subject,
-    of: &str,
-    (quantity, words): (&str, Words),
-) -> String {
-    let figure = point.figure(subject, of, quantity);
-    figure.map_or_else(|| NO_FIGURE.to_owned(), |figure| words(&figure.value))
-}
-
-/// Formats a figure of the `percent`th percentile like [`cell`], or returns a dash if the runs have fewer than 100 / (100 - `percent`) values,
-/// of which `count` is the mean number: it would be their greatest.
-fn percentile(
-    point: &PointSummary,
-    subject: Subject,
-    of: &str,
-    (count, percent): (&str, f64),
-    (quantity, words): (&str, Words),
-) -> String {
-    let least = 100.0 / (100.0 - percent);
-    match point.figure(subject, of, count) {
-        Some(count) if count.value.mean < least => NO_FIGURE.to_owned(),
-        _ => cell(point, subject, of, (quantity, words)),
-    }
 }
 
 #[cfg(test)]
