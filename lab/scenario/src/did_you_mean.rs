@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The name that was probably meant.
 
+use strsim::osa_distance;
+
 /// Words that other simulators, RFCs and earlier versions have for a key or value of a scenario. One holds where its second is allowed.
 const CALLED_HERE: [(&str, &str); 48] = [
     // Links.
@@ -99,7 +101,7 @@ pub(crate) fn meant<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
 
 /// Returns the advice for a name that no single name replaces.
 fn instead(given: &str, names: &[&str]) -> Option<&'static str> {
-    let given: String = simplified(given).into_iter().collect();
+    let given = simplified(given);
     let mut found = INSTEAD.iter();
     let found = found.find(|(other, ours, _)| *other == given && names.contains(ours));
     found.map(|&(_, _, text)| text)
@@ -107,7 +109,7 @@ fn instead(given: &str, names: &[&str]) -> Option<&'static str> {
 
 /// Which of `names` has the meaning of `given`.
 fn called_here(given: &str, names: &[&str]) -> Option<&'static str> {
-    let given: String = simplified(given).into_iter().collect();
+    let given = simplified(given);
     let meant = CALLED_HERE
         .iter()
         .filter(|&&(other, _)| other == given)
@@ -115,12 +117,13 @@ fn called_here(given: &str, names: &[&str]) -> Option<&'static str> {
     meant.into_iter().find(|ours| names.contains(ours))
 }
 
-/// The nearest of `names`, if it differs in no more than a third of its letters, and by one if it is short.
+/// The nearest of `names`, if it differs in no more than a third of its letters, and by one if it is short: letters to insert, remove,
+/// replace or swap with the next (Damerau 1964).
 pub(crate) fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
     let given = simplified(given);
     let distances = names
         .iter()
-        .map(|&name| (distance(&given, &simplified(name)), name));
+        .map(|&name| (osa_distance(&given, &simplified(name)), name));
     let (distance, name) = distances.min_by_key(|&(distance, _)| distance)?;
     let most = match name.chars().count() {
         // Any other name is as near: only upper and lower case may differ.
@@ -131,34 +134,12 @@ pub(crate) fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
     (distance <= most).then_some(name)
 }
 
-fn simplified(name: &str) -> Vec<char> {
+fn simplified(name: &str) -> String {
     name.chars()
         .take(60)
         .flat_map(char::to_lowercase)
         .map(|c| if c == '-' { '_' } else { c })
         .collect()
-}
-
-/// Letters to insert, remove, replace or swap with the next to get from one to the other (Damerau 1964).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let change = usize::from(a[i - 1] != b[j - 1]);
-                let mut least = (rows[i - 1][j - 1] + change)
-                    .min(rows[i - 1][j] + 1)
-                    .min(rows[i][j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    least = least.min(rows[i - 2][j - 2] + 1);
-                }
-                least
-            };
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -223,13 +204,5 @@ mod tests {
             message,
             "it is called `marker` here; allowed: rate, delay, queue, marker"
         );
-    }
-
-    #[test]
-    fn distances_by_hand() {
-        let of = |a: &str, b: &str| distance(&simplified(a), &simplified(b));
-        assert_eq!(of("kitten", "sitting"), 3);
-        assert_eq!(of("ab", "ba"), 1);
-        assert_eq!(of("", "abc"), 3);
     }
 }
