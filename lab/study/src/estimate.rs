@@ -24,6 +24,11 @@ pub fn says_less_than_range(
     half_width.unwrap_or(0.0) > mean.abs() && least < largest
 }
 
+/// As [`written`], or a dash where there is no value.
+pub fn written_or_dash(value: Option<Estimate>) -> String {
+    value.map_or("-".to_owned(), |value| written(&value))
+}
+
 /// As [`written`], with the range of the values or the interval.
 pub fn written_with(value: &Estimate, range: bool) -> String {
     let digits = match value.mean.abs() {

@@ -18,7 +18,7 @@ mod table;
 
 pub use campaign::{Campaign, Made, Make, Run, RunError, Runs, Tick};
 pub use effort::{Effort, Scale};
-pub use estimate::{is_wide, says_less_than_range, written, written_with};
+pub use estimate::{is_wide, says_less_than_range, written, written_or_dash, written_with};
 pub use keep::{Directories, Keep, Key};
 pub use lab_load::{LAB_BPS, slowest_bps};
 pub use table::{Table, markdown_rows};

@@ -96,12 +96,14 @@ impl Judgement {
 }
 
 impl Rule {
+    /// From `low` to `high`, both included.
+    pub const fn between(low: f64, high: f64) -> Rule {
+        Rule::Between { low, high }
+    }
+
     /// Within `tolerance` of `value`.
     pub fn within(value: f64, tolerance: f64) -> Rule {
-        Rule::Between {
-            low: value - tolerance,
-            high: value + tolerance,
-        }
+        Rule::between(value - tolerance, value + tolerance)
     }
 
     /// Returns whether a value fulfils the rule.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures as data, without their looks.
 
-use netnice_results::Estimate;
+use netnice_results::{Estimate, Series};
 use netnice_study::says_less_than_range;
 use serde::{Deserialize, Serialize};
 
@@ -128,6 +128,18 @@ impl Curve {
             kind,
             points: Vec::new(),
         }
+    }
+
+    /// A time series from `from_s` on, where there is one.
+    pub fn over_time(name: &str, kind: CurveKind, series: Option<&Series>, from_s: f64) -> Curve {
+        let mut curve = Curve::new(name, kind);
+        let samples = series.map(|series| series.time_s.iter().zip(series.value.iter()));
+        for (&time_s, &value) in samples.into_iter().flatten() {
+            if time_s >= from_s && value.is_finite() {
+                curve.add_exact(time_s, value);
+            }
+        }
+        curve
     }
 
     /// Adds a mean, where there is one.

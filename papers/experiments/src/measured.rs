@@ -101,6 +101,11 @@ impl MeasuredPoint<'_> {
         quantity(self.setting(key)).map_or(f64::NAN, |(number, _)| number)
     }
 
+    /// The swept values.
+    pub fn values(&self) -> impl Iterator<Item = String> {
+        self.settings.iter().map(|(_, value)| value.clone())
+    }
+
     /// The swept values in words: `rate 10mbit, min_rto 1s`.
     pub fn setting_words(&self) -> String {
         let words = self.settings.iter().map(|(key, value)| {

@@ -2,11 +2,10 @@
 //! The search over the parameters that a paper leaves open.
 
 use netnice_results::Estimate;
-use netnice_study::Table;
 
 use crate::measured::{MeasuredPoint, MeasuredStudy};
 use crate::outcome::number;
-use netnice_study::written;
+use netnice_study::{Table, written, written_or_dash};
 
 /// A row for each point of a study with the flow's share of the link, and in words which point comes nearest to the
 /// reported value.
@@ -36,8 +35,8 @@ pub(crate) fn search(
     let mut nearest = Nearest::to(reported);
     for point in &study.points {
         let Some(found) = value(point) else { continue };
-        let settings = point.settings.iter().map(|(_, value)| value.clone());
-        table.rows.push(settings.chain([written(&found)]).collect());
+        let row = point.values().chain([written(&found)]);
+        table.rows.push(row.collect());
         nearest.consider(Some(found), || point.setting_words());
     }
     (table, nearest.words())
@@ -109,16 +108,8 @@ pub(crate) fn joint(title: &str, study: &MeasuredStudy<'_>, targets: &[Target]) 
             .map(|(target, found)| Some(100.0 * ((*found)?.mean / target.reported - 1.0).abs()))
             .collect();
         let mean = deviations.map(|all| all.iter().sum::<f64>() / all.len() as f64);
-        let mut row: Vec<String> = point
-            .settings
-            .iter()
-            .map(|(_, value)| value.clone())
-            .collect();
-        row.extend(
-            found
-                .iter()
-                .map(|found| found.as_ref().map_or("-".to_owned(), written)),
-        );
+        let mut row: Vec<String> = point.values().collect();
+        row.extend(found.iter().map(|&found| written_or_dash(found)));
         row.push(mean.map_or("-".to_owned(), |mean| format!("{mean:.1}")));
         table.rows.push(row);
         let Some(mean) = mean else { continue };

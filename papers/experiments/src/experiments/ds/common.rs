@@ -181,7 +181,6 @@ pub(super) fn deviation_row(
 ) -> (Vec<String>, f64) {
     let within = deviations.iter().filter(|&&part| part <= tolerance).count();
     let mean = deviations.iter().sum::<f64>() / deviations.len() as f64;
-    let settings = point.settings.iter().map(|(_, value)| value.clone());
     let figures = [within.to_string(), format!("{:.1}", 100.0 * mean)];
-    (settings.chain(figures).collect(), mean)
+    (point.values().chain(figures).collect(), mean)
 }

@@ -192,14 +192,8 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
 
 fn figure(point: &MeasuredPoint<'_>, setup: Setup) -> Figure {
     let curve = |quantity: &str| {
-        let mut curve = Curve::new(quantity, CurveKind::Ours);
         let series = point.runs.first().and_then(|run| series(run, quantity));
-        if let Some(series) = series {
-            let samples = series.time_s.iter().zip(series.value.iter());
-            let finite = samples.filter(|(_, value)| value.is_finite());
-            finite.for_each(|(&time, &value)| curve.add_exact(time, value));
-        }
-        curve
+        Curve::over_time(quantity, CurveKind::Ours, series, 0.0)
     };
     Figure {
         name: format!("ds-f3-{}", setup.name()),

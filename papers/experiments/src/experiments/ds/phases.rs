@@ -53,7 +53,7 @@ fn equal_share(phase: usize) -> f64 {
 }
 
 fn between(low: f64, high: f64) -> Rule {
-    Rule::Between { low, high }
+    Rule::between(low, high)
 }
 
 /// The paper's conclusion from a value.

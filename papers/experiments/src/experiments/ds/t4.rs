@@ -13,7 +13,7 @@ use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, throughput};
 use crate::study::{Study, scenario};
 use netnice_study::Table;
-use netnice_study::written;
+use netnice_study::written_or_dash;
 
 const FILE: (&str, &str) = scenario!("ds_testbed.toml");
 const QUICK: Scale = Scale::new(8, 130);
@@ -173,7 +173,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             let value = mbps(measured.point(&name), flow);
             let (_, nearest) = search(searched, "Mb/s", reported, |point| mbps(point, flow));
             findings.value_or_reason(&format!("{}_{flow}", row_name(c)), value, nearest);
-            row.push(value.map_or("-".to_owned(), |value| written(&value)));
+            row.push(written_or_dash(value));
             if let Some(c) = c {
                 curves[number].add(f64::from(c), value);
                 curves[number + 2].add_exact(f64::from(c), reported);

@@ -64,12 +64,8 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     for (flow, name) in FLOWS {
         let largest = point.estimate(|run| windows(run, flow, 0.0).into_iter().reduce(f64::max));
         findings.value(flow, largest);
-        let mut curve = Curve::new(name, CurveKind::Ours);
-        if let Some(series) = point.runs.first().and_then(|run| series(run, "cwnd", flow)) {
-            let samples = series.time_s.iter().zip(series.value.iter());
-            let finite = samples.filter(|(_, value)| value.is_finite());
-            finite.for_each(|(&time, &value)| curve.add_exact(time, value));
-        }
+        let first = point.runs.first().and_then(|run| series(run, "cwnd", flow));
+        let curve = Curve::over_time(name, CurveKind::Ours, first, 0.0);
         findings.figures.push(Figure {
             name: format!("ff-cwnd-{flow}"),
             title: format!("Window of {name}"),

@@ -78,10 +78,7 @@ fn claims() -> Vec<Claim> {
         claims.push(match group {
             "lp" => throughput.concluding(
                 "TCP-LP gets a part of the link, less than half",
-                Rule::Between {
-                    low: 150.0,
-                    high: 750.0,
-                },
+                Rule::between(150.0, 750.0),
             ),
             _ => throughput,
         });

@@ -12,7 +12,7 @@ use crate::measured::{Measured, MeasuredPoint};
 use crate::outcome::number;
 use crate::study::{Study, scenario};
 use netnice_study::Table;
-use netnice_study::written;
+use netnice_study::{written, written_or_dash};
 
 const FILE: (&str, &str) = scenario!("ff_greedy.toml");
 const QUICK: Scale = Scale::new(3, 100);
@@ -133,7 +133,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             )
         });
         findings.value_or_reason(&key(study, group, "mean"), mean, reason);
-        let words = |value: Option<Estimate>| value.map_or("-".to_owned(), |value| written(&value));
+        let words = written_or_dash;
         table.rows.push(vec![
             name.to_owned(),
             words(jain),

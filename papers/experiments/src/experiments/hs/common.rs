@@ -7,7 +7,7 @@ use netnice_study::Scale;
 use crate::definition::Choice;
 use crate::measured::{MeasuredPoint, throughput};
 use crate::study::{Study, scenario};
-use netnice_study::written;
+use netnice_study::written_or_dash;
 
 const FILE: (&str, &str) = scenario!("hs_path.toml");
 pub(super) const QUICK: Scale = Scale::new(3, 150);
@@ -135,7 +135,7 @@ pub(super) fn own_bursts(point: &MeasuredPoint<'_>) -> String {
         Some((delay.p95_s - delay.min_s) * 1e3)
     });
     let yields = point.estimate(|run| Some(bulk(run)?.early_indications as f64));
-    let words = |value: Option<Estimate>| value.map_or("-".to_owned(), |value| written(&value));
+    let words = written_or_dash;
     format!(
         "HSTCP-LP's ACKs come in one bunch behind the data of the way back, so its window leaves as one burst, which waits for \
          itself: 95 % of its packets up to {} ms over the least delay. A burst of 15 % of the queue is an early indication \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 10: the windows of TCP and TCP-LP over time, against ten flows in the reverse direction.
 
-use netnice_results::{RunResults, Series};
+use netnice_results::RunResults;
 use netnice_study::Scale;
 
 use super::common::{Kind, tcp_choices};
@@ -49,10 +49,7 @@ pub(crate) fn experiment() -> Experiment {
             )
             .concluding(
                 "the window reaches what path and queue hold",
-                Rule::Between {
-                    low: 22.0,
-                    high: 36.0,
-                },
+                Rule::between(22.0, 36.0),
             ),
             Claim::statement(
                 "min",
@@ -115,16 +112,6 @@ fn low_while(run: &RunResults, range: impl Fn(f64) -> bool) -> Option<f64> {
     (!chosen.is_empty()).then(|| chosen.iter().sum::<f64>() / chosen.len() as f64)
 }
 
-fn curve(name: &str, kind: CurveKind, series: &Series) -> Curve {
-    let mut curve = Curve::new(name, kind);
-    for (&time, &cwnd) in series.time_s.iter().zip(series.value.iter()) {
-        if time >= SETTLED_S && cwnd.is_finite() {
-            curve.add_exact(time, cwnd);
-        }
-    }
-    curve
-}
-
 fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut findings = Findings::default();
     let point = measured.point("lp03_f10_tcplp");
@@ -155,7 +142,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         ]
         .map(|(run, title, kind, flow)| {
             let series = run.and_then(|run| series(run, "cwnd", flow));
-            series.map(|series| curve(title, kind, series))
+            series.map(|series| Curve::over_time(title, kind, Some(series), SETTLED_S))
         });
         findings.figures.push(Figure {
             name: name.to_owned(),
@@ -176,6 +163,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netnice_results::Series;
 
     #[test]
     fn percentiles_and_conditional_means_by_hand() {

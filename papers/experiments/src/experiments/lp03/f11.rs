@@ -11,8 +11,7 @@ use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::{Findings, exact};
 use crate::measured::{Measured, MeasuredPoint, throughput};
 use crate::study::{Study, scenario};
-use netnice_study::Table;
-use netnice_study::written;
+use netnice_study::{Table, written_or_dash};
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
 const QUICK: Scale = Scale::new(5, 300);
@@ -83,10 +82,7 @@ fn search(kind: Kind) -> Study {
 
 pub(crate) fn experiment() -> Experiment {
     let place = "V-B.1, Figure 11";
-    let about_half = Rule::Between {
-        low: 0.4,
-        high: 0.6,
-    };
+    let about_half = Rule::between(0.4, 0.6);
     let half = |key, what| {
         Claim::statement(
             key,
@@ -176,11 +172,8 @@ fn searched(measured: &Measured<'_>) -> (Table, String) {
         .zip(points(Kind::TcpLpEcn));
     for ((tcp, low), ecn) in lines {
         let values = [tcp, low, ecn].map(of_excess);
-        let settings = tcp.settings.iter().map(|(_, value)| value.clone());
-        let cells = values
-            .iter()
-            .map(|value| value.as_ref().map_or("-".to_owned(), written));
-        table.rows.push(settings.chain(cells).collect());
+        let cells = values.map(written_or_dash);
+        table.rows.push(tcp.values().chain(cells).collect());
         if let [Some(tcp), Some(low), Some(ecn)] = values {
             if low.mean > tcp.mean && ecn.mean > tcp.mean {
                 above.push(format!(

@@ -12,7 +12,7 @@ use crate::figure::{Axis, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, throughput};
 use crate::study::{Study, scenario};
-use netnice_study::written;
+use netnice_study::written_or_dash;
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
 const QUICK: Scale = Scale::new(5, 300);
@@ -84,7 +84,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     findings.value("tcp", at(Kind::Tcp, "5").and_then(of_excess));
     let five = [Kind::Tcp, Kind::TcpLp].map(|kind| {
         let excess = at(kind, "5").and_then(of_excess);
-        excess.map_or("-".to_owned(), |excess| written(&excess))
+        written_or_dash(excess)
     });
     findings.value_or_reason(
         "slower",

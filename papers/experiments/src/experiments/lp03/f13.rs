@@ -55,13 +55,7 @@ pub(crate) fn experiment() -> Experiment {
                 "short",
                 "Jain's index of TCP-LP, mean over periods up to 0.4 s",
                 "",
-                (
-                    "slightly below one",
-                    Rule::Between {
-                        low: 0.85,
-                        high: 0.99,
-                    },
-                ),
+                ("slightly below one", Rule::between(0.85, 0.99)),
                 place,
             )
             .central()

@@ -12,7 +12,7 @@ use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::study::{Study, scenario};
 use netnice_study::Table;
-use netnice_study::written;
+use netnice_study::written_or_dash;
 
 /// One bottleneck.
 pub(super) const SETTING: WebSetting = WebSetting {
@@ -98,13 +98,7 @@ pub(crate) fn experiment() -> Experiment {
                 place,
             )
             .central()
-            .concluding(
-                "the load is of that size",
-                Rule::Between {
-                    low: 0.3,
-                    high: 0.6,
-                },
-            ),
+            .concluding("the load is of that size", Rule::between(0.3, 0.6)),
             Claim::value(
                 "beside",
                 "response time of 10 kB beside TCP-LP",
@@ -145,16 +139,12 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         ("without FTP, today's TCP", "none_today", "none_today"),
         ("beside TCP-LP, today's TCP", "tcplp_today", "none_today"),
     ] {
-        let of = |value: Option<_>| value.as_ref().map_or("-".to_owned(), written);
         let added = web::ten_kb_longer(point(name), point(without));
-        let added = if name == without {
-            "-".to_owned()
-        } else {
-            of(added)
-        };
+        let cells = [web::ten_kb(point(name)), added.filter(|_| name != without)];
+        let cells = cells.map(written_or_dash);
         table
             .rows
-            .push(vec![title.to_owned(), of(web::ten_kb(point(name))), added]);
+            .push([title.to_owned()].into_iter().chain(cells).collect());
     }
     findings.tables.push(table);
     findings

@@ -38,10 +38,7 @@ pub(crate) fn experiment() -> Experiment {
             .central()
             .concluding(
                 "FTP over TCP takes more than half",
-                Rule::Between {
-                    low: 50.0,
-                    high: 75.0,
-                },
+                Rule::between(50.0, 75.0),
             ),
             Claim::value(
                 "low",

@@ -47,13 +47,7 @@ pub(crate) fn experiment() -> Experiment {
                 "ecn",
                 "10 kB beside TCP-LP less beside TCP-LP/ECN",
                 "s",
-                (
-                    "no substantial difference",
-                    Rule::Between {
-                        low: -0.1,
-                        high: 0.1,
-                    },
-                ),
+                ("no substantial difference", Rule::between(-0.1, 0.1)),
                 place,
             ),
         ],

@@ -54,13 +54,7 @@ pub(crate) fn experiment() -> Experiment {
                 place,
             )
             .central()
-            .concluding(
-                "the load is of that size",
-                Rule::Between {
-                    low: 0.5,
-                    high: 1.1,
-                },
-            ),
+            .concluding("the load is of that size", Rule::between(0.5, 1.1)),
             Claim::value(
                 "beside",
                 "response time of 10 kB beside TCP-LP",

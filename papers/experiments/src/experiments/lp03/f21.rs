@@ -12,7 +12,7 @@ use crate::definition::{Experiment, Paper};
 use crate::experiments::search::{self, Joint};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, objects};
-use netnice_study::written;
+use netnice_study::written_or_dash;
 
 pub(crate) fn experiment() -> Experiment {
     let place = "V-E.3, Figure 21";
@@ -44,10 +44,7 @@ pub(crate) fn experiment() -> Experiment {
             .central()
             .concluding(
                 "the low-priority FTP gets between a third and two thirds",
-                Rule::Between {
-                    low: 33.0,
-                    high: 67.0,
-                },
+                Rule::between(33.0, 67.0),
             ),
             Claim::value("tcp", "FTP over TCP", "% of the link", (62.0, 6.0), "V-E.3")
                 .central()
@@ -59,13 +56,7 @@ pub(crate) fn experiment() -> Experiment {
                 "timeouts",
                 "RTOs of a web object beside TCP",
                 "",
-                (
-                    "four to five",
-                    Rule::Between {
-                        low: 3.5,
-                        high: 5.5,
-                    },
-                ),
+                ("four to five", Rule::between(3.5, 5.5)),
                 "V-E.3",
             )
             .concluding(
@@ -118,10 +109,6 @@ fn searched(measured: &Measured<'_>) -> Joint {
     )
 }
 
-fn cell(value: &Option<Estimate>) -> String {
-    value.as_ref().map_or("-".to_owned(), written)
-}
-
 fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut findings = Findings::default();
     let point = |name: &str| SETTING.point(measured, name);
@@ -161,7 +148,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             timeouts(point(name)),
             SETTING.ftp_share(point(name)),
         ];
-        let cells = values.iter().map(cell);
+        let cells = values.into_iter().map(written_or_dash);
         table
             .rows
             .push(std::iter::once(title.to_owned()).chain(cells).collect());

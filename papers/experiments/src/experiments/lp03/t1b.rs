@@ -59,10 +59,7 @@ pub(crate) fn experiment() -> Experiment {
             .central()
             .concluding(
                 "reverse traffic leaves TCP about half of the link",
-                Rule::Between {
-                    low: 40.0,
-                    high: 65.0,
-                },
+                Rule::between(40.0, 65.0),
             ),
             Claim::value(
                 "tcp",
@@ -74,10 +71,7 @@ pub(crate) fn experiment() -> Experiment {
             .central()
             .concluding(
                 "TCP keeps about half of the link",
-                Rule::Between {
-                    low: 40.0,
-                    high: 65.0,
-                },
+                Rule::between(40.0, 65.0),
             ),
             Claim::value(
                 "low",
@@ -89,10 +83,7 @@ pub(crate) fn experiment() -> Experiment {
             .central()
             .concluding(
                 "TCP-LP gets more than beside TCP alone, and less than a third of TCP's",
-                Rule::Between {
-                    low: 3.0,
-                    high: 16.0,
-                },
+                Rule::between(3.0, 16.0),
             ),
             Claim::statement(
                 "kept",
@@ -137,16 +128,8 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         ("TCP and TCP-LP, 10 Mb/s", "fast"),
     ] {
         let point = measured.point(&format!("lp03_t1b_{name}"));
-        let reverse = point.estimate(|run| {
-            let rate = crate::measured::queue(run, LINK)?.rate_bps as f64;
-            Some(100.0 * crate::measured::throughput(run, "reverse")? / rate)
-        });
-        let shares = vec![
-            point.share_of_link("tcp", LINK),
-            point.share_of_link("low", LINK),
-            reverse,
-        ];
-        rows.push((title.to_owned(), shares));
+        let shares = ["tcp", "low", "reverse"].map(|flow| point.share_of_link(flow, LINK));
+        rows.push((title.to_owned(), shares.to_vec()));
     }
     table.fill(rows);
     findings.tables.push(table);

@@ -49,10 +49,7 @@ pub(crate) fn experiment() -> Experiment {
                 45.0,
                 (
                     "a substantial part of what TCP gets, but not all",
-                    Rule::Between {
-                        low: 20.0,
-                        high: 70.0,
-                    },
+                    Rule::between(20.0, 70.0),
                 ),
             ),
             elsewhere(
