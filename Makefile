@@ -61,7 +61,7 @@ test-live: ## Run one file of live tests, as root: make test-live TEST=live_run,
 	@tools/prerequisites build demo
 	$(CARGO) test --locked $(RUNNER) --test $(TEST) -- $(ARGS)
 
-test-kernels: ## Try it on kernels 6.1, 6.12 and one locked down, in qemu: some minutes, no root
+test-kernels: ## Try it on Debian's kernels from 6.1 to the newest, and locked down, in qemu: half an hour, no root
 	@tools/prerequisites build kernels
 	tests/kernels/run $(ARGS)
 
