@@ -15,7 +15,7 @@ struct receiver_segment {
 	u32 limit_bytes; /* largest window that can be advertised */
 	u32 bound_bytes; /* largest window that would be advertised at once, whatever the limit */
 	u8 gap;          /* data beyond a gap is queued */
-	u8 ce;           /* a CE mark has arrived, and no CWR since */
+	u8 ce;           /* a CE mark has come, and no CWR since; AccECN: since the one before */
 	u8 delayed_ack;  /* a delayed ACK: now is later than the newest packet's arrival */
 	u8 has_data;     /* the segment carries data of our own */
 	u8 may_close;    /* the stack can close its window, and others of the group probe */

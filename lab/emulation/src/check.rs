@@ -203,7 +203,8 @@ fn notes_on_tcp(tcp: &Tcp) -> impl Iterator<Item = String> + use<> {
     }
     if tcp.accurate_ecn {
         notes.push(
-            "accurate_ecn: the kernel decides by its tcp_ecn whether it offers AccECN".to_owned(),
+            "accurate_ecn: Linux also sends AccECN's TCP option, which the simulator does not"
+                .to_owned(),
         );
     }
     if tcp.initial_rto != LINUX_INITIAL_RTO {

@@ -29,6 +29,12 @@ pub enum LabError {
     /// The kernel does not accept one of netnice's congestion controls.
     #[error(transparent)]
     Kernel(#[from] netnice_kernel::Error),
+    /// The kernel has no AccECN.
+    #[error(
+        "`accurate_ecn = true` needs AccECN, which Linux has since 7.0: this kernel does not take 3 as \
+         net.ipv4.tcp_ecn; leave accurate_ecn out, or simulate the scenario (netnice sim)"
+    )]
+    NoAccurateEcn,
     /// A parameter of a congestion control is invalid.
     #[error("{0}")]
     Parameter(String),

@@ -74,6 +74,10 @@ fn configure(plan: &Plan, netns: usize, tun: &Tun) -> Result<(), LabError> {
         let path = format!("/proc/sys/net/ipv4/{name}");
         fs::write(&path, if value { "1" } else { "0" }).attempted(format!("write {path}"))?;
     }
+    if settings.accurate_ecn {
+        // AccECN for connections of either direction (Documentation/networking/ip-sysctl.rst).
+        fs::write("/proc/sys/net/ipv4/tcp_ecn", "3").map_err(|_| LabError::NoAccurateEcn)?;
+    }
     raise_buffers(plan.in_flight());
     // IPv6 would send unsolicited packets.
     let _ = fs::write(

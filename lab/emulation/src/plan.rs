@@ -49,6 +49,7 @@ pub(super) struct Netns {
 pub(super) struct Settings {
     pub(super) sack: bool,
     pub(super) timestamps: bool,
+    pub(super) accurate_ecn: bool,
 }
 
 /// An end of a flow: an address in a namespace. Addresses thus identify the flow of a packet, and each flow can have
@@ -166,6 +167,7 @@ fn settings(group: &FlowGroup) -> Settings {
         Transport::Tcp => Settings {
             sack: group.tcp.has_sack(),
             timestamps: group.tcp.timestamps,
+            accurate_ecn: group.tcp.accurate_ecn,
         },
     }
 }
@@ -176,6 +178,7 @@ impl Default for Settings {
         Settings {
             sack: true,
             timestamps: true,
+            accurate_ecn: false,
         }
     }
 }

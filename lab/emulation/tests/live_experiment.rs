@@ -3,7 +3,7 @@
 //!
 //! Margins are wide enough for a busy machine, and narrow enough to notice what is wrong.
 
-use netnice_emulation::Lab;
+use netnice_emulation::{Lab, LabError};
 use netnice_results::{FlowResult, QueueResult, RunResults, until_in_time};
 use netnice_scenario::{Point, ScenarioFile};
 
@@ -60,6 +60,21 @@ fn assert_between(what: &str, value: f64, low: f64, high: f64) {
         (low..=high).contains(&value),
         "{what} is {value}, expected {low} to {high}"
     );
+}
+
+/// The ways to report marks that this kernel has: RFC 3168, and AccECN (Linux 7.0).
+fn feedback() -> &'static [&'static str] {
+    const WAYS: &[&str] = &["ecn = true", "ecn = true, accurate_ecn = true"];
+    let flow = format!("{CUBIC}tcp = {{ {} }}", WAYS[1]);
+    let tried = point("duration = \"100ms\"", &flow);
+    let lab = Lab::open([&tried.scenario]).unwrap();
+    let on = (&tried.scenario, tried.layout().unwrap());
+    let answer = lab.run(on, 1, None, || true);
+    lab.close().unwrap();
+    match answer {
+        Err(LabError::NoAccurateEcn) => &WAYS[..1],
+        other => other.map(|_| WAYS).unwrap(),
+    }
 }
 
 const CUBIC: &str = "
@@ -285,6 +300,12 @@ fn a_router_marks_instead_of_dropping() {
 /// The router of TCP-LP/ECN marks the low class alone, above 15 % of its queue; both flows are ECN-capable.
 #[test]
 fn tcplp_ecn_yields_to_what_a_router_does_not_mark() {
+    for feedback in feedback() {
+        tcplp_ecn_yields(feedback);
+    }
+}
+
+fn tcplp_ecn_yields(feedback: &str) {
     let red = "queue = { discipline = \"red\", limit = \"83p\", min_threshold = \"15%\", max_threshold = \"15%\", \
                gentle = false, ecn = \"mark_low_class\" }";
     let network = NETWORK.replace("queue = \"83p\"", red);
@@ -292,8 +313,8 @@ fn tcplp_ecn_yields_to_what_a_router_does_not_mark() {
         "duration = \"14s\"\nwarm_up = \"2s\"\n\
          phases = [{{ name = \"alone\", from = \"4s\", to = \"7s\" }}, \
          {{ name = \"beside\", from = \"10s\", to = \"14s\" }}]\n{network}\n{CUBIC}start = \"7s\"\n\
-         tcp = {{ ecn = true }}\n[[flows]]\nname = \"low\"\nfrom = \"a\"\nto = \"b\"\nclass = \"low\"\n\
-         congestion_control = \"tcplp_ecn\"\ntcp = {{ ecn = true }}\n"
+         tcp = {{ {feedback} }}\n[[flows]]\nname = \"low\"\nfrom = \"a\"\nto = \"b\"\nclass = \"low\"\n\
+         congestion_control = \"tcplp_ecn\"\ntcp = {{ {feedback} }}\n"
     );
     let file = ScenarioFile::parse("ecn.toml", &text, &[], None).unwrap();
     let results = measure(&file.points[0]);
@@ -353,11 +374,36 @@ fn receivers_of_each_kind_fill_a_link_and_yield_it() {
     }
 }
 
+/// BBR answers no marks and fills the link, so that what is missing is the receiver's answer.
+#[test]
+fn a_receiver_answers_marks() {
+    let red = "queue = { discipline = \"red\", limit = \"200p\", min_threshold = \"4p\", max_threshold = \"4p\", \
+               weight = 1.0, gentle = false, ecn = \"mark_always\" }";
+    let network = NETWORK.replace("queue = \"83p\"", red);
+    for feedback in feedback() {
+        let text = format!(
+            "duration = \"9s\"\nwarm_up = \"3s\"\n{network}\n[[flows]]\nname = \"low\"\nfrom = \"a\"\n\
+             to = \"b\"\ncongestion_control = \"bbr\"\nreceiver = \"netnice\"\ntcp = {{ {feedback} }}\n"
+        );
+        let file = ScenarioFile::parse("marks.toml", &text, &[], None).unwrap();
+        let results = measure(&file.points[0]);
+        assert!(bottleneck(&results).marked > 0, "{feedback}");
+        let goodput = flow(&results, "low").goodput_bps;
+        assert_between(feedback, goodput, 2e5, 6.5e6);
+    }
+}
+
 /// A target below the link's rate is exceeded when marks come, so the window is halved. A target above it is not: the
 /// sender takes the mark for one of an IN packet, sets the window to one packet and slow-starts to the target (Fang and
 /// Peterson, 3.2.3).
 #[test]
 fn dstcp_answers_a_mark_as_its_target_rate_wants() {
+    for feedback in feedback() {
+        dstcp_answers(feedback);
+    }
+}
+
+fn dstcp_answers(feedback: &str) {
     let link = |from: &str, to: &str| {
         format!(
             "[[links]]\nname = \"{from}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"10mbit\"\ndelay = \"20ms\"\n\
@@ -366,7 +412,7 @@ fn dstcp_answers_a_mark_as_its_target_rate_wants() {
     };
     let sender = |name: &str, from: &str, to: &str, target: u64| {
         format!(
-            "[[flows]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\ntcp = {{ ecn = true }}\n\
+            "[[flows]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\ntcp = {{ {feedback} }}\n\
              congestion_control = {{ name = \"dstcp\", target_rate_bps = {target}, c = 1000 }}\n"
         )
     };

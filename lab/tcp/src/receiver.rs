@@ -19,7 +19,7 @@ use super::segment::NO_SACK;
 use super::timeout::RetransmissionTimeout;
 use super::{Flags, Opener, ReceiverConfig, SackBlock, Segment};
 use crate::NEVER_NS;
-use low_priority::{Arrivals, JIFFY_NS, WindowControl};
+use low_priority::{Arrivals, JIFFY_NS, Marks, WindowControl};
 use quick_acks::QuickAcks;
 use requests::Requests;
 
@@ -547,7 +547,7 @@ impl Receiver {
         let arrivals = Arrivals {
             next: self.next,
             gap: !self.out_of_order.is_empty(),
-            ce: self.reports_congestion(),
+            marks: self.marks(),
             has_data,
         };
         match self.window_control_mut() {
@@ -739,11 +739,11 @@ impl Receiver {
         changes || marked && self.unreported_marks >= MARKS_PER_ACK
     }
 
-    /// The control of the advertised window is to know of congestion.
-    fn reports_congestion(&self) -> bool {
+    /// The marks that the control of the advertised window is to know of.
+    fn marks(&self) -> Marks {
         match self.config.mark_feedback {
-            MarkFeedback::Accurate => self.newest_marked,
-            _ => self.echo.contains(Flags::ECE),
+            MarkFeedback::Accurate => Marks::Counted(self.marked_packets),
+            _ => Marks::Echoed(self.echo.contains(Flags::ECE)),
         }
     }
 

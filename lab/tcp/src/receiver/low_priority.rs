@@ -65,6 +65,9 @@ pub(super) struct WindowControl {
     /// Sequence number up to which data had arrived when the last segment left.
     reported: u64,
     quick_acks: QuickAcks,
+    /// AccECN: the segment before told of marks, and their number as of those told last.
+    tells_marks: bool,
+    told_marks: u8,
     /// Stamps of the newest segment of the peer.
     tsval: u32,
     tsecr: u32,
@@ -95,6 +98,8 @@ impl WindowControl {
             edge: u64::from(first),
             reported: 0,
             quick_acks: QuickAcks::default(),
+            tells_marks: false,
+            told_marks: super::FIRST_COUNT,
             tsval: 0,
             tsecr: 0,
             largest_segment: 0,
@@ -156,8 +161,21 @@ impl WindowControl {
         (u32::from(u16::MAX) << self.scale).min(LARGEST_GOVERNED_WINDOW)
     }
 
+    /// Returns true if the policy is to know of a mark: `tells_mark` of `receive.h`.
+    fn tells_mark(&mut self, marks: Marks) -> bool {
+        let count = match marks {
+            Marks::Echoed(ce) => return ce,
+            Marks::Counted(count) => count,
+        };
+        self.tells_marks = !self.tells_marks && count != self.told_marks;
+        if self.tells_marks {
+            self.told_marks = count;
+        }
+        self.tells_marks
+    }
+
     /// Describes the segment that is about to leave as `receive.h` does.
-    fn leaving(&self, now: Time, arrivals: &Arrivals) -> Leaving {
+    fn leaving(&mut self, now: Time, arrivals: &Arrivals) -> Leaving {
         Leaving {
             now_us: microseconds(&self.clock, now),
             rtt_us: self.round_trip_us(now),
@@ -167,7 +185,7 @@ impl WindowControl {
             limit_bytes: self.limit(),
             bound_bytes: self.bound,
             gap: arrivals.gap,
-            ce: arrivals.ce,
+            ce: self.tells_mark(arrivals.marks),
             delayed_ack: self
                 .quick_acks
                 .arrived()
@@ -240,8 +258,49 @@ pub(super) struct Arrivals {
     pub(super) next: u64,
     /// Data beyond a gap are queued.
     pub(super) gap: bool,
-    /// A CE mark has arrived, and no CWR since.
-    pub(super) ce: bool,
+    pub(super) marks: Marks,
     /// The segment carries data of our own.
     pub(super) has_data: bool,
+}
+
+/// CE marks that have arrived, by the feedback that the ends have agreed on.
+#[derive(Clone, Copy)]
+pub(super) enum Marks {
+    /// RFC 3168: one has, and no CWR since.
+    Echoed(bool),
+    /// AccECN: their number modulo 8.
+    Counted(u8),
+}
+
+#[cfg(test)]
+mod tests {
+    use netnice_congestion::receivers;
+    use netnice_parameters::ControlParameters;
+
+    use super::*;
+
+    #[test]
+    fn counted_marks_are_told_as_new_ones_each() {
+        let config = ReceiverConfig::default();
+        let mut window = WindowControl::new(
+            &config,
+            &LowPriority {
+                control: receivers::wanted("netnice", &ControlParameters::new()).unwrap(),
+                mss: 1448,
+                shared: None,
+            },
+        );
+        let mut told = |counts: &[u8]| -> Vec<bool> {
+            let counts = counts.iter();
+            counts
+                .map(|&count| window.tells_mark(Marks::Counted(count)))
+                .collect()
+        };
+        assert_eq!(told(&[5, 6, 6, 6]), [false, true, false, false]);
+        // A policy takes the first of segments that tell of marks for a new one.
+        assert_eq!(
+            told(&[7, 0, 1, 2, 2, 2]),
+            [true, false, true, false, true, false]
+        );
+    }
 }

@@ -81,6 +81,16 @@ static __always_inline void set_cwnd(struct tcp_sock *tp, u32 cwnd)
 	tp->snd_cwnd = policy_min(cwnd, tp->snd_cwnd_clamp);
 }
 
+/*
+ * Returns true if the kernel enters CWR for a mark that the peer reports, by RFC 3168 or AccECN.
+ * Without ECN, CWR means a full queue of this host.
+ */
+static __always_inline bool is_answer_to_mark(const struct tcp_sock *tp, u8 new_state)
+{
+	return new_state == TCP_CA_CWR &&
+	       (tp->ecn_flags & (TCP_ECN_MODE_RFC3168 | TCP_ECN_MODE_ACCECN));
+}
+
 /* After a spurious recovery, restores the window before it: tcp_reno_undo_cwnd(). */
 static __always_inline u32 cwnd_before_recovery(struct sock *sk)
 {

@@ -84,8 +84,7 @@ void BPF_PROG(dstcp_set_state, struct sock *sk, u8 new_state)
 	struct dstcp *state = congestion_state(sk);
 	struct dstcp_window window = { .cwnd = tp->snd_cwnd };
 
-	/* Without ECN, CWR means a full queue of this host. */
-	if (new_state != TCP_CA_CWR || !(tp->ecn_flags & TCP_ECN_OK))
+	if (!is_answer_to_mark(tp, new_state))
 		return;
 	dstcp_on_ecn_echo(state, dstcp_within_profile(state, tp->snd_cwnd), &window);
 	tp->snd_ssthresh = window.cwnd;

@@ -145,6 +145,7 @@ struct tcp_sock {
 	__u32 srtt_us; /* smoothed round trip time, in eighths of a microsecond */
 	struct minmax rtt_min;
 	__u8 ecn_flags;
+	__u32 received_ecn_bytes[3]; /* data by its ECN field; since 6.18 */
 	__u32 packets_out;
 	__u32 sacked_out;
 	__u32 lost_out;
@@ -217,7 +218,9 @@ enum tcp_ca_state {
 };
 
 enum { TCP_CONG_NON_RESTRICTED = 1 };
-enum { TCP_ECN_OK = 1, TCP_ECN_DEMAND_CWR = 4 }; /* ecn_flags: negotiated; a CE mark has come */
+/* ecn_flags: RFC 3168 is in use; there, a CE mark has come and no CWR since; AccECN is in use (6.18) */
+enum { TCP_ECN_MODE_RFC3168 = 1, TCP_ECN_DEMAND_CWR = 4, TCP_ECN_MODE_ACCECN = 16 };
+enum { CE_BYTES = 2 }; /* of received_ecn_bytes, which ECT(1) and ECT(0) come before */
 enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1, SK_PACING_FQ = 2 };
 
 #endif

@@ -85,6 +85,8 @@ static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 	__builtin_memcpy(own->record.control, name, sizeof(name));
 	own->governed_bytes = sizeof(struct governed);
 	own->received = tp->rcv_nxt;
+	if (bpf_core_field_exists(tp->received_ecn_bytes))
+		own->marked_bytes = tp->received_ecn_bytes[CE_BYTES];
 	own->unseen = UNSEEN;
 	governed_begin(governed_of(own), &wanted->parameters, tp->rcv_wnd, mss,
 		       (u32)tp->tcp_mstamp);
@@ -144,6 +146,22 @@ static __always_inline u32 round_trip_us(const struct tcp_sock *tp)
 	return now_us - echo * 1000;
 }
 
+/*
+ * Returns true if the policy is to know of a CE mark. RFC 3168 keeps one until the peer's CWR. AccECN
+ * counts them: they are told in the next segment, and later ones two segments after that, as a policy
+ * takes the first segment of several that tell of marks for a new one.
+ */
+static __always_inline bool tells_mark(const struct tcp_sock *tp, struct reception *own)
+{
+	if (!bpf_core_field_exists(tp->received_ecn_bytes) ||
+	    !(tp->ecn_flags & TCP_ECN_MODE_ACCECN))
+		return tp->ecn_flags & TCP_ECN_DEMAND_CWR;
+	own->ce = !own->ce && tp->received_ecn_bytes[CE_BYTES] != own->marked_bytes;
+	if (own->ce)
+		own->marked_bytes = tp->received_ecn_bytes[CE_BYTES];
+	return own->ce;
+}
+
 static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock *tp,
 				      struct reception *own)
 {
@@ -158,7 +176,7 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 		.limit_bytes = policy_min(65535U << scale, LARGEST_WINDOW),
 		.bound_bytes = tp->rcv_ssthresh,
 		.gap = tp->out_of_order_queue.rb_node != 0,
-		.ce = (tp->ecn_flags & TCP_ECN_DEMAND_CWR) != 0,
+		.ce = tells_mark(tp, own),
 		.delayed_ack = is_delayed_ack(tp),
 		.has_data = ops->skb_len > 0,
 	};

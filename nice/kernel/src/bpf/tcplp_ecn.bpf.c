@@ -20,12 +20,6 @@ u32 BPF_PROG(tcplp_ecn_ssthresh, struct sock *sk)
 	return tcplp_loss_ssthresh(tcp_sk(sk)->snd_cwnd);
 }
 
-/* Without ECN, CWR means a full queue of this host. */
-static __always_inline bool is_answer_to_mark(const struct tcp_sock *tp, u8 new_state)
-{
-	return new_state == TCP_CA_CWR && (tp->ecn_flags & TCP_ECN_OK);
-}
-
 SEC("struct_ops")
 void BPF_PROG(tcplp_ecn_set_state, struct sock *sk, u8 new_state)
 {
