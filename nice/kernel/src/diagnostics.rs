@@ -9,6 +9,7 @@ use nix::unistd::{geteuid, getpid};
 use crate::cgroup::attachment::Attacher;
 use crate::cgroup::hierarchy::Hierarchy;
 use crate::error::Error;
+use crate::features;
 use crate::objects::control::Control;
 use crate::objects::pin_directory;
 use crate::release;
@@ -45,6 +46,8 @@ pub enum Standing {
     Works,
     /// It works for root.
     NeedsRoot,
+    /// It works once programs are installed, which the text names.
+    NeedsPrograms(String),
     /// It does not work; the reason names what is missing.
     Fails(String),
 }
@@ -142,19 +145,21 @@ fn kernel() -> Capability {
     let (major, minor) = release::kernel();
     let found = format!("Linux {major}.{minor}");
     let name = "kernel";
-    match (major, minor) {
-        old if old < release::OLDEST => {
-            let error = Error::TooOld { major, minor };
-            capability(name, State::Missing, error.to_string())
+    if (major, minor) < release::OLDEST {
+        let (major, minor) = release::OLDEST;
+        let detail =
+            format!("{found}: netnice is tried on {major}.{minor} and later; what works is below");
+        return capability(name, State::Limited, detail);
+    }
+    match features::LINKS.is_there() {
+        true => capability(name, State::Ok, found),
+        false => {
+            let lacking = features::LINKS;
+            let detail = format!(
+                "{found}: works; without {lacking}, an upgrade leaves a moment without a registered control"
+            );
+            capability(name, State::Limited, detail)
         }
-        (6, ..4) => capability(
-            name,
-            State::Limited,
-            format!(
-                "{found}: works; before Linux 6.4 an upgrade leaves a moment without a registered control"
-            ),
-        ),
-        _ => capability(name, State::Ok, found),
     }
 }
 
@@ -185,18 +190,15 @@ fn jit() -> Capability {
 
 fn struct_ops() -> Capability {
     let name = "BPF congestion controls";
-    let wanted = b"bpf_struct_ops_tcp_congestion_ops\0";
-    let known = fs::read("/sys/kernel/btf/vmlinux")
-        .is_ok_and(|types| types.windows(wanted.len()).any(|window| window == wanted));
-    if known {
-        capability(name, State::Ok, "the kernel takes them")
-    } else {
-        capability(
-            name,
-            State::Missing,
-            "this kernel does not take them: CONFIG_BPF_SYSCALL, CONFIG_BPF_JIT and \
-             CONFIG_DEBUG_INFO_BTF are needed",
-        )
+    match features::CONTROLS.is_there() {
+        true => capability(name, State::Ok, "the kernel takes them"),
+        false => {
+            let detail = format!(
+                "{}; CONFIG_BPF_SYSCALL, CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF are needed",
+                Error::Lacks(features::CONTROLS)
+            );
+            capability(name, State::Missing, detail)
+        }
     }
 }
 
@@ -292,8 +294,12 @@ fn loads() -> [Capability; 5] {
             "closed windows",
             "a program at network interfaces (tcx)",
             limited,
-            closing.map_err(|error| {
-                format!("{error}: a window is small instead (Linux 6.6 is needed)")
+            closing.map_err(|error| match features::TCX.is_there() {
+                true => format!("{error}: a window is small instead"),
+                false => format!(
+                    "the kernel lacks {}: a window is small instead",
+                    features::TCX
+                ),
             }),
         ),
         // Without it, --no-quic fails.
@@ -334,7 +340,10 @@ fn registered() -> Capability {
         .filter(|control| control.is_registered())
         .map(Control::name)
         .collect();
-    if names.is_empty() {
+    if names.is_empty() && !features::CONTROLS.is_there() {
+        let detail = Error::Lacks(features::CONTROLS).to_string();
+        capability(name, State::Missing, detail)
+    } else if names.is_empty() {
         let detail = "none, and registering them needs root: have `sudo netnice install` run once";
         capability(name, State::Missing, detail)
     } else {
@@ -377,18 +386,18 @@ fn supervision() -> Capability {
             .split_whitespace()
             .any(|action| action == "user_notif")
     });
-    match (known, release::kernel()) {
+    match (known, features::HANDING_OVER.is_there()) {
         (false, _) => capability(
             name,
             State::Missing,
             "`run` without root needs it: a kernel with CONFIG_SECCOMP_FILTER=y",
         ),
-        (true, (..=4, _) | (5, ..9)) => capability(
+        (true, false) => capability(
             name,
             State::Missing,
-            "`run` without root needs Linux 5.9, which lets a supervisor hand over a socket",
+            format!("`run` without root needs {}", features::HANDING_OVER),
         ),
-        (true, _) => capability(
+        (true, true) => capability(
             name,
             State::Ok,
             "programs run without root under a supervisor",

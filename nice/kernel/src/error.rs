@@ -3,6 +3,8 @@
 
 use std::io;
 
+use crate::features::Feature;
+
 /// Result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -16,17 +18,12 @@ pub enum Error {
         /// The action that was refused.
         action: &'static str,
     },
-    /// The kernel is too old.
+    /// The kernel lacks a feature.
     #[error(
-        "Linux {major}.{minor} is too old: 6.1 or later is needed, as in Debian 12 or Ubuntu 24.04 \
-         (in 22.04: apt install linux-generic-hwe-22.04)"
+        "this kernel lacks {0}: boot 6.1 or later, as in Debian 12 or Ubuntu 24.04 (in 22.04: apt \
+         install linux-generic-hwe-22.04)"
     )]
-    TooOld {
-        /// Major number of its release.
-        major: u32,
-        /// Minor number.
-        minor: u32,
-    },
+    Lacks(Feature),
     /// The kernel has no BTF description of its types.
     #[error(
         "this kernel has no BTF (/sys/kernel/btf/vmlinux is missing): boot one that is built with \

@@ -18,6 +18,7 @@ pub mod attach;
 pub mod cgroup;
 pub mod diagnostics;
 mod error;
+pub mod features;
 pub mod locked_file;
 pub mod objects;
 pub mod receiving;

@@ -56,9 +56,7 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
     if !geteuid().is_root() {
         settings.control.check_open_to_all()?;
         if !settings.control.is_registered() {
-            return Err(Error::NotRegistered {
-                control: settings.control.name(),
-            });
+            return Err(settings.control.not_registered());
         }
         if !settings.parameters.is_default() {
             return Err(Error::NeedsRoot {

@@ -14,7 +14,7 @@ use netnice_kernel::attachment::Attacher;
 use netnice_kernel::control::{Control, Registered};
 use netnice_kernel::journal::Kind;
 use netnice_kernel::pins::Pins;
-use netnice_kernel::{connections, release};
+use netnice_kernel::{connections, features};
 use nix::sys::socket::sockopt::TcpCongestion;
 use nix::sys::socket::{getsockopt, setsockopt};
 
@@ -209,7 +209,7 @@ fn a_control_of_another_version_is_replaced_and_live_connections_keep_theirs() {
 
     // To this version another program seems to have registered it.
     let current = pin(netnice(), &pins);
-    let links = release::kernel() >= (6, 4);
+    let links = features::LINKS.is_there();
     let before = links.then(|| map_id(&current));
     fs::rename(&current, pins.bpf().join("netnice-0123456789abcdef")).unwrap();
     assert_eq!(netnice().register(&pins).unwrap(), Registered::Replaced);

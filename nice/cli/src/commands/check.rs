@@ -25,12 +25,14 @@ Examples:
       sudo netnice check --report
 
 Kernels:
+  Each feature is tried, or found in the kernel's types (BTF); what a distribution has added counts.
   6.1    all commands (a control can set the pacing rate from 6.0 on)
   6.4    an upgrade replaces the control without a moment in which there is none
+  6.6    windows of many downloads at once can be closed
 
 Exit code:
-  0 if every command that this user may call works, else 1. A command that only root may call does \
-  not count for others.";
+  0 if the kernel lets every command work that this user may call, else 1. A command that only root may call \
+  does not count for others, nor do the programs that `demo` needs.";
 
 /// Say what this kernel and user can do, and how to get what is missing.
 #[derive(Debug, Args)]
@@ -125,7 +127,7 @@ fn add_commands(findings: &mut Findings) {
         (true, Err(reason)) => Standing::Fails(reason),
     };
     let demo = match (&link, run, programs) {
-        (Standing::Works, Standing::Works, Err(reason)) => Standing::Fails(reason),
+        (Standing::Works, Standing::Works, Err(reason)) => Standing::NeedsPrograms(reason),
         (Standing::Works, run, _) => run,
         (link, _, _) => link.clone(),
     };
@@ -198,10 +200,11 @@ fn json_report(findings: &Findings) -> JsonReport<'_> {
                 state: match standing {
                     Standing::Works => "works",
                     Standing::NeedsRoot => "needs root",
+                    Standing::NeedsPrograms(_) => "needs programs",
                     Standing::Fails(_) => "fails",
                 },
                 reason: match standing {
-                    Standing::Fails(reason) => Some(reason),
+                    Standing::Fails(reason) | Standing::NeedsPrograms(reason) => Some(reason),
                     Standing::Works | Standing::NeedsRoot => None,
                 },
             })
@@ -246,6 +249,10 @@ fn lines(findings: &Findings) -> String {
         if let Standing::Fails(reason) = standing {
             let line = format!("`netnice {command}` does not work: {reason}");
             lines += &format!("{}\n", style::bad(line));
+        }
+        if let Standing::NeedsPrograms(reason) = standing {
+            let line = format!("`netnice {command}` waits for programs: {reason}");
+            lines += &format!("{}\n", style::attention(line));
         }
     }
     lines

@@ -18,8 +18,8 @@ static __always_inline struct netnice *sender(struct sock *sk)
 	return bpf_sk_storage_get(&senders, sk, 0, 0);
 }
 
-extern int LINUX_KERNEL_VERSION __kconfig;
-#define KERNEL_6_10 ((6 << 16) + (10 << 8))
+/* 2, or 4 since 6.10: of the kernel's cong_control. The loader sets it from the kernel's types (features.rs). */
+const volatile u32 cong_control_arguments SEC(".rodata.kernel") = 2;
 
 /* Sets the rate at which TCP itself paces, also without an fq queue discipline. */
 static __always_inline void set_pacing_rate(struct sock *sk, const struct netnice *state)
@@ -100,11 +100,11 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 	flow_report(sk, &state->report);
 }
 
-/* Since 6.10 the callback also gets the ACK's number and flags, before the sample. */
+/* With four arguments the ACK's number and flags come before the sample. */
 SEC("struct_ops")
 void BPF_PROG(netnice_cong_control, struct sock *sk)
 {
-	if (LINUX_KERNEL_VERSION >= KERNEL_6_10)
+	if (cong_control_arguments == 4)
 		control(sk, (const struct rate_sample *)ctx[3]);
 	else
 		control(sk, (const struct rate_sample *)ctx[1]);

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use crate::error::{Error, Result};
 use crate::objects::pin_directory::PinDirectory;
 use crate::objects::shared_map;
-use crate::release;
+use crate::{features, release};
 
 /// Aligns the bytes so that libelf reads them without copying.
 #[repr(C, align(16))]
@@ -39,6 +39,10 @@ pub(crate) struct Object {
 /// All objects, by name.
 pub(crate) static OBJECTS: &[Object] = &include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
+/// The verifier's objection to a control that writes what this kernel does not let it write: of what netnice's controls do,
+/// this is the pacing.
+const NO_PACING: &str = "no write support to tcp_sock";
+
 thread_local! {
     /// Messages of libbpf on this thread since the last load began.
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
@@ -66,6 +70,7 @@ impl Object {
                 .name(self.name)?
                 .pin_root_path(pins.maps())?
                 .open_memory(self.bytes)?;
+            tell_of_kernel(&mut open);
             adjust(&mut open)?;
             unpin_changed_maps(pins, &open);
             open.load()
@@ -77,10 +82,6 @@ impl Object {
 
     /// Explains why the kernel rejects this object.
     pub(crate) fn explain(&self, error: &libbpf_rs::Error) -> Error {
-        let (major, minor) = release::kernel();
-        if (major, minor) < release::OLDEST {
-            return Error::TooOld { major, minor };
-        }
         if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Error::NoBtf;
         }
@@ -89,17 +90,41 @@ impl Object {
                 action: "loading a congestion control into the kernel",
             };
         }
+        if self.kind != Kind::CgroupPrograms && !features::CONTROLS.is_there() {
+            return Error::Lacks(features::CONTROLS);
+        }
         let log = SAID.with_borrow(String::clone);
         let text = format!("{error:#}");
+        let reason = match (verdict(&log), errno(&text)) {
+            (Some(verdict), _) if verdict.starts_with(NO_PACING) => {
+                return Error::Lacks(features::PACING);
+            }
+            (Some(verdict), _) => format!("its verifier says `{verdict}`"),
+            (None, Some(errno)) => meaning(errno),
+            (None, None) => "libbpf cannot read it".to_owned(),
+        };
+        let (major, minor) = release::kernel();
+        let hint = match (major, minor) < release::OLDEST {
+            true => format!("; Linux {major}.{minor} is older than those that netnice is tried on"),
+            false => String::new(),
+        };
         Error::Refused {
             object: self.name.to_owned(),
-            reason: match (verdict(&log), errno(&text)) {
-                (Some(verdict), _) => format!("its verifier says `{verdict}`"),
-                (None, Some(errno)) => meaning(errno),
-                (None, None) => "libbpf cannot read it".to_owned(),
-            },
+            reason: reason + &hint,
             log: format!("{text}\n{log}"),
         }
+    }
+}
+
+/// Fills in what an object asks to know of the kernel, in its section `.rodata.kernel`: `cong_control_arguments` of netnice.
+fn tell_of_kernel(open: &mut OpenObject) {
+    let mut maps = open.maps_mut();
+    let asked = maps.find(|map| map.name().to_string_lossy().ends_with(".rodata.kernel"));
+    if let Some(mut asked) = asked
+        && let Some(arguments) = features::cong_control_arguments()
+        && let Some(value) = asked.initial_value_mut()
+    {
+        value[..4].copy_from_slice(&(arguments as u32).to_ne_bytes());
     }
 }
 

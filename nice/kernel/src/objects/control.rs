@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapMut, MapType};
 
 use crate::error::{Context, Error, Result};
+use crate::features;
 use crate::objects::compiled::{Kind, OBJECTS, Object};
 use crate::objects::name::{self, Patience, when_free};
 use crate::objects::pin_directory::{Loading, PinDirectory};
-use crate::release;
 
 /// `BPF_F_LINK`: a link registers the map.
 const F_LINK: u32 = 1 << 13;
@@ -123,6 +123,16 @@ impl Control {
         }
     }
 
+    /// Returns the error of a caller who needs it registered, and may not register it.
+    pub(crate) fn not_registered(self) -> Error {
+        match features::CONTROLS.is_there() {
+            true => Error::NotRegistered {
+                control: self.name(),
+            },
+            false => Error::Lacks(features::CONTROLS),
+        }
+    }
+
     /// Returns the hash of the compiled control, in 16 hexadecimal digits.
     pub fn version(self) -> &'static str {
         self.object.version
@@ -164,7 +174,7 @@ impl Control {
             return Ok(Registered::Already);
         }
         let stale = self.stale_pin(pins)?;
-        if release::kernel() >= (6, 4) {
+        if features::LINKS.is_there() {
             self.register_by_link(pins, &pin, stale)
         } else {
             self.register_by_map(pins, &pin, stale)
@@ -279,7 +289,7 @@ pub(crate) fn is_ours(control: &str) -> bool {
 
 /// Unregisters the controls that only a pinned map keeps registered. For pins of links, removing the pins suffices.
 pub(crate) fn unregister_all(bpf: &Path) -> Result<()> {
-    if release::kernel() >= (6, 4) {
+    if features::LINKS.is_there() {
         return Ok(());
     }
     let Ok(entries) = fs::read_dir(bpf) else {

@@ -33,9 +33,7 @@ pub struct Supervised {
 /// Puts this thread, and all that it starts from now on, under a supervisor. Only one thread may be running.
 pub(crate) fn enter(settings: &Settings) -> Result<Supervised> {
     if !settings.control.is_registered() {
-        return Err(Error::NotRegistered {
-            control: settings.control.name(),
-        });
+        return Err(settings.control.not_registered());
     }
     let starting = || "starting a supervisor".to_owned();
     let (here, there) = socketpair(
