@@ -2,8 +2,10 @@
 //! A sender's view of its connection (`TCP_INFO`, `struct tcp_info` of `linux/tcp.h`).
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
+
+use netnice_kernel::connections::tcp_info_bytes;
 
 /// Sender states (`enum tcp_ca_state`).
 const CWR: u8 = 2;
@@ -27,22 +29,8 @@ pub(super) struct TcpInfo {
 
 impl TcpInfo {
     pub(super) fn of(socket: &impl AsFd) -> io::Result<TcpInfo> {
-        let mut bytes = [0u8; 256];
-        let mut length = bytes.len() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes to the buffer, and stores their number in `length`.
-        let result = unsafe {
-            libc::getsockopt(
-                socket.as_fd().as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                bytes.as_mut_ptr().cast(),
-                &mut length,
-            )
-        };
-        match result {
-            0 => Ok(TcpInfo::read(&bytes[..length as usize])),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let (bytes, length) = tcp_info_bytes(socket)?;
+        Ok(TcpInfo::read(&bytes[..length]))
     }
 
     /// Reads the structure; older kernels write fewer bytes of it.

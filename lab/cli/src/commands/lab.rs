@@ -14,11 +14,11 @@ use netnice_kernel::need_root;
 use netnice_link::Namespace;
 use netnice_results::Backend;
 use netnice_scenario::model::Scenario;
-use netnice_scenario::{Point, ScenarioFile, explain};
+use netnice_scenario::{Layout, ScenarioFile, explain};
 use netnice_sim::Traces;
 use netnice_study::{Made, Run};
 
-use super::batch::{BatchArguments, Maker, WantedTraces, traces};
+use super::batch::{BatchArguments, Maker, WantedTraces};
 use netnice_guard::Guard;
 use netnice_terminal::text::{self, say};
 
@@ -85,54 +85,44 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.explain {
         need_root("the lab, which makes network namespaces,")?;
     }
-    let file = arguments.batch.load(&arguments.file, &emulation::check)?;
-    let Some(file) = file else {
-        return Ok(ExitCode::from(2));
-    };
-    let wanted = WantedTraces {
+    let traces = WantedTraces {
         pcap: &[],
         events: &arguments.events,
     };
-    if let Some(error) = wanted.unknown_link(&file)? {
-        say!("netnice: {error}");
+    let batch = &arguments.batch;
+    let Some(file) = batch.load(&arguments.file, &emulation::check, traces)? else {
         return Ok(ExitCode::from(2));
-    }
+    };
     if arguments.explain {
         text::print(&explain(&file))?;
         text::print(&emulation::explain(&file.points[0]))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if !arguments.batch.quiet {
+    if !batch.quiet {
         for note in notes(&file) {
             say!("netnice: {note}");
         }
     }
     let lab = open(file.points.iter().map(|point| &point.scenario))?;
-    let out = arguments.batch.out.as_deref();
-    let traces = |number, seed| wanted.of_run(out, number, seed);
     let maker = Maker {
         backend: Backend::Lab,
         jobs: arguments.jobs.get(),
-        make: &|run, go_on| {
-            traces::keep(traces(run.number, run.seed), |traces| {
-                let events = traces.map(|traces| record(traces, run.point));
-                let events = events.transpose()?.flatten();
-                Ok(lab.run(run.laid_out()?, run.seed, events, go_on)?)
-            })
-        },
-        is_whole: &|(_, number, seed)| {
-            let point = &file.points[number];
-            traces(number, seed).is_none_or(|it| traces::are_there(&it, point))
+        traces,
+        make: &|run, traces, go_on| {
+            let on = run.laid_out()?;
+            let events = traces.map(|traces| record(traces, &on.1));
+            let events = events.transpose()?.flatten();
+            Ok(lab.run(on, run.seed, events, go_on)?)
         },
     };
-    let code = arguments.batch.run(&file, &maker);
+    let code = batch.run(&file, &maker);
     lab.close()?;
     code
 }
 
 /// Begins the record of a run's events, if there is to be one.
-fn record(traces: &Traces, point: &Point) -> Result<Option<EventRecord>> {
-    let sink = traces.begin_events(&*traces::network(point)?)?;
+fn record(traces: &Traces, layout: &Layout) -> Result<Option<EventRecord>> {
+    let sink = traces.begin_events(layout)?;
     let links = traces.events.clone();
     Ok(sink.map(|sink| EventRecord { links, sink }))
 }

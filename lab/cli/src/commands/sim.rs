@@ -124,17 +124,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         text::print(&format!("{schema}\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
-    let Some(file) = arguments.batch.load(path, &not_simulated)? else {
-        return Ok(ExitCode::from(2));
-    };
-    let wanted = WantedTraces {
+    let traces = WantedTraces {
         pcap: &arguments.pcap,
         events: &arguments.events,
     };
-    if let Some(error) = wanted.unknown_link(&file)? {
-        say!("netnice: {error}");
+    let Some(file) = arguments.batch.load(path, &not_simulated, traces)? else {
         return Ok(ExitCode::from(2));
-    }
+    };
     if arguments.explain {
         text::print(&explain(&file))?;
         return Ok(ExitCode::SUCCESS);
@@ -147,8 +143,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if jobs.min(runs) <= 1 && arguments.cores.get() == 1 {
         allocator::share_memory();
     }
-    let out = arguments.batch.out.as_deref();
-    let traces = |number, seed| wanted.of_run(out, number, seed);
     let whole = Once::new();
     let note_parts = |parts: Parts| {
         if arguments.cores.get() > 1 && parts.count == 1 && !arguments.batch.quiet {
@@ -162,24 +156,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let maker = Maker {
         backend: Backend::Simulation,
         jobs: jobs.max(1),
-        make: &|run, go_on| {
-            let made = traces::keep(traces(run.number, run.seed), |traces| {
-                Ok(netnice_sim::run_on_cores(
-                    arguments.cores,
-                    run.laid_out()?,
-                    run.seed,
-                    traces,
-                    go_on,
-                )?)
-            })?;
+        traces,
+        make: &|run, traces, go_on| {
+            let (cores, on) = (arguments.cores, run.laid_out()?);
+            let made = netnice_sim::run_on_cores(cores, on, run.seed, traces, go_on)?;
             Ok(made.map(|(results, parts)| {
                 note_parts(parts);
                 results
             }))
-        },
-        is_whole: &|(_, number, seed)| {
-            let point = &file.points[number];
-            traces(number, seed).is_none_or(|it| traces::are_there(&it, point))
         },
     };
     arguments.batch.run(&file, &maker)

@@ -46,7 +46,7 @@ pub struct BatchArguments {
     allow_control_files: bool,
     /// Keep all results in this directory
     #[arg(long, value_name = "DIRECTORY")]
-    pub out: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// Reuse finished runs found in the directory
     #[arg(long, requires = "out")]
     resume: bool,
@@ -101,25 +101,37 @@ struct Distrust<'a> {
 }
 
 impl BatchArguments {
-    /// Reads the scenario with the settings and controls of the command line, and reports its errors on stderr.
+    /// Reads the scenario with the settings and controls of the command line, and reports its errors, and those of `traces`, on stderr.
     ///
     /// # Errors
     /// If `--control-file` names flows that the scenario does not have.
-    pub fn load(&self, path: &Path, check: Check<'_>) -> Result<Option<ScenarioFile>> {
+    pub fn load(
+        &self,
+        path: &Path,
+        check: Check<'_>,
+        traces: WantedTraces<'_>,
+    ) -> Result<Option<ScenarioFile>> {
         let allowed = match self.allow_control_files {
             true => ControlFiles::OfScenario,
             false => ControlFiles::OfSettings,
         };
-        if self.control_file.is_empty() {
-            return Ok(self.load_with(path, &[], allowed, check));
+        let mut controls = Vec::new();
+        if !self.control_file.is_empty() {
+            // The names of its flows are wanted, and not the files that it has for them.
+            let names = self.load_with(path, &[], ControlFiles::Unread, &|_, _| Vec::new());
+            let Some(names) = names else {
+                return Ok(None);
+            };
+            controls = control_files::settings(&names, &self.control_file)?;
         }
-        // The names of its flows are wanted, and not the files that it has for them.
-        let names = self.load_with(path, &[], ControlFiles::Unread, &|_, _| Vec::new());
-        let Some(names) = names else {
+        let Some(file) = self.load_with(path, &controls, allowed, check) else {
             return Ok(None);
         };
-        let controls = control_files::settings(&names, &self.control_file)?;
-        Ok(self.load_with(path, &controls, allowed, check))
+        if let Some(error) = traces.unknown_link(&file)? {
+            say!("netnice: {error}");
+            return Ok(None);
+        }
+        Ok(Some(file))
     }
 
     fn load_with(
@@ -192,11 +204,12 @@ impl BatchArguments {
             say!("netnice: warning: {warning}");
         });
         let (manifest, directory) = self.directory(file, maker.backend)?;
+        let out = self.out.as_deref();
         let Outcome {
             runs,
             interrupted,
             error,
-        } = runs::run_all(file, directory.as_ref(), maker, self.quiet)?;
+        } = runs::run_all(file, (out, directory.as_ref()), maker, self.quiet)?;
         // Of a hundred thousand flows it takes as much memory as their runs.
         let shown = self.json || !self.quiet;
         let summary = match directory.is_some() || shown {

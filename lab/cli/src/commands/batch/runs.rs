@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All runs of a scenario, several at a time, with a progress bar; finished ones are stored in any case.
 
+use std::path::Path;
+
 use anyhow::{Error, Result};
 use netnice_results::{Backend, ResultsDirectory, RunResults, StaleRun};
 use netnice_scenario::ScenarioFile;
+use netnice_sim::Traces;
 use netnice_study::{Campaign, Directories, Key, Run};
 use nix::sys::signal::Signal;
 
 use super::super::progress::Progress;
+use super::traces::{self, WantedTraces};
 use netnice_terminal::text::{self, say};
 
 /// Backend and function that make runs.
@@ -16,12 +20,14 @@ pub struct Maker<'maker> {
     pub backend: Backend,
     /// Number of concurrent runs.
     pub jobs: usize,
-    /// Makes a run; `None` where the last argument returned false.
-    #[expect(clippy::type_complexity)] // a name for it would say no more
-    pub make: &'maker (dyn Fn(Run<'_>, &dyn Fn() -> bool) -> Result<Option<RunResults>> + Sync),
-    /// Returns true if the files of a finished run beside its figures exist as well; otherwise the run is repeated.
-    pub is_whole: &'maker (dyn Fn(Key) -> bool + Sync),
+    /// The traces of each run.
+    pub traces: WantedTraces<'maker>,
+    /// Makes a run with these traces; `None` where the last argument returned false.
+    pub make: &'maker MakeTraced<'maker>,
 }
+
+type MakeTraced<'a> =
+    dyn Fn(Run<'_>, Option<&Traces>, &dyn Fn() -> bool) -> Result<Option<RunResults>> + Sync + 'a;
 
 /// The outcome of a batch.
 pub struct Outcome {
@@ -38,10 +44,10 @@ pub fn misses_events(run: &RunResults) -> bool {
     run.lab.as_ref().is_some_and(|lab| lab.events_lost > 0)
 }
 
-/// Makes the runs that are not in `directory` yet.
+/// Makes the runs that are not in `directory` yet, which is `out`: those without their traces there as well.
 pub fn run_all(
     file: &ScenarioFile,
-    directory: Option<&ResultsDirectory>,
+    (out, directory): (Option<&Path>, Option<&ResultsDirectory>),
     maker: &Maker,
     quiet: bool,
 ) -> Result<Outcome> {
@@ -49,17 +55,25 @@ pub fn run_all(
         scenarios: vec![(file.file.clone(), file)],
         backend: maker.backend,
     };
+    let traces = |number, seed| maker.traces.of_run(out, number, seed);
+    let is_whole = |(_, number, seed): Key| {
+        let point = &file.points[number];
+        traces(number, seed).is_none_or(|it| traces::are_there(&it, point))
+    };
     let keep = Directories {
         directories: vec![directory],
         with_series: false,
-        reuse: &|key, run| !misses_events(run) && (maker.is_whole)(key),
+        reuse: &|key, run| !misses_events(run) && is_whole(key),
     };
     let mut runs = campaign.find(&keep);
     warn_of_stale_runs(&runs.stale);
     let mut progress = Progress::new(quiet)?;
     let make = |run: Run<'_>, go_on: &dyn Fn() -> bool| {
+        let made = traces::keep(traces(run.number, run.seed), |traces| {
+            (maker.make)(run, traces, go_on)
+        });
         // Its causes belong to the message.
-        (maker.make)(run, go_on).map_err(|error| format!("{error:#}").into())
+        made.map_err(|error| format!("{error:#}").into())
     };
     let made = campaign.make(&mut runs, &keep, &make, maker.jobs, |tick| {
         progress.tick(tick)

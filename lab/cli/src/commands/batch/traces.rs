@@ -3,10 +3,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
-use netnice_scenario::{Layout, Point, ScenarioFile};
+use anyhow::{Context, Result};
+use netnice_scenario::{Point, ScenarioFile};
 use netnice_sim::{Selection, Traces};
 
 use super::runs::run_name;
@@ -32,7 +31,7 @@ impl WantedTraces<'_> {
         if self.pcap.is_empty() && self.events.is_empty() {
             return Ok(None);
         }
-        let network = network(&file.points[0])?;
+        let network = file.points[0].layout()?;
         let known =
             |name: &str| name == ALL_LINKS || network.links.iter().any(|link| link.name == name);
         let pcap = self.pcap.iter().map(|name| ("--pcap", name));
@@ -59,12 +58,6 @@ impl WantedTraces<'_> {
     }
 }
 
-/// Returns the network of a scenario, which was laid out once when the file was read.
-pub fn network(point: &Point) -> Result<Arc<Layout>> {
-    let layout = point.layout();
-    layout.map_err(|_| anyhow!("the scenario has no network"))
-}
-
 /// Returns true if all links are among these.
 pub fn has_all(links: &[String]) -> bool {
     links.iter().any(|link| link == ALL_LINKS)
@@ -72,7 +65,7 @@ pub fn has_all(links: &[String]) -> bool {
 
 /// Returns true if all these traces of a run exist.
 pub fn are_there(traces: &Traces, point: &Point) -> bool {
-    let Ok(network) = network(point) else {
+    let Ok(network) = point.layout() else {
         return false;
     };
     let packets = traces.files(&network).into_iter().flatten();

@@ -25,7 +25,7 @@ pub use netnice_parameters::exchange::{Phase, Signal};
 use nix::time::{ClockId, clock_gettime};
 
 pub use self::groups::{FinishedGroup, finished_groups};
-pub use self::own::{OwnReception, OwnReceptions};
+pub use self::own::{OwnReception, OwnReceptions, tcp_info_bytes};
 use self::sock_diag::TcpSocket;
 pub use self::totals::Sums;
 pub(crate) use self::totals::{of_cookies, of_group};

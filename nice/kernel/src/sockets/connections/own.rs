@@ -54,8 +54,11 @@ impl OwnReceptions {
     }
 }
 
-fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
-    // Longer than the kernel's own structure, which grows: what is not known of it is not parsed.
+/// The kernel's `struct tcp_info` of a socket (`linux/tcp.h`), zeros behind it, and its length, which grows with the kernel's version.
+///
+/// # Errors
+/// As getsockopt(2): the socket is none of TCP.
+pub fn tcp_info_bytes(socket: &impl AsFd) -> io::Result<([u8; 512], usize)> {
     let mut bytes = [0u8; 512];
     let mut length = bytes.len() as libc::socklen_t;
     // SAFETY: `bytes` has room for `length` bytes.
@@ -68,10 +71,15 @@ fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
             &mut length,
         )
     };
-    if answer < 0 {
-        return Err(io::Error::last_os_error());
+    match answer {
+        0 => Ok((bytes, length as usize)),
+        _ => Err(io::Error::last_os_error()),
     }
-    // An older kernel leaves the later members zero.
+}
+
+/// Members that an older kernel does not have are zero; what is not known of a newer one's is not parsed.
+fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
+    let (bytes, _) = tcp_info_bytes(socket)?;
     TcpInfo::parse(&bytes).map_err(io::Error::other)
 }
 
