@@ -45,7 +45,7 @@ pub(super) fn scale(number: &str, unit: u64) -> Option<u64> {
 pub(super) fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     for &(name, unit) in units {
         let grain = (unit / 1000).max(1);
-        if value >= unit && value.is_multiple_of(grain) || unit == 1 {
+        if value >= unit && value % grain == 0 || unit == 1 {
             let thousandths = if unit == 1 { 0 } else { value % unit / grain };
             let whole = value / unit;
             return match thousandths {

@@ -47,7 +47,7 @@ mod tests {
         };
         let mut step = |number: u64| {
             let now_ns = number * 5_000_000;
-            if number.is_multiple_of(40) {
+            if number % 40 == 0 {
                 let congestion = Congestion {
                     now_ns,
                     in_flight: window.cwnd as u32,

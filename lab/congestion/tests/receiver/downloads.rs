@@ -324,7 +324,7 @@ impl Downloads {
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         let odds = self.link.loses_one_in;
-        let by_chance = odds > 0 && self.random.is_multiple_of(odds);
+        let by_chance = odds > 0 && self.random % odds == 0;
         if queued > self.link.queue_packets || by_chance {
             return;
         }

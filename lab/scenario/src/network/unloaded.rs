@@ -144,7 +144,7 @@ mod tests {
     fn by_packets(path: &UnloadedPath, bytes: u64) -> Duration {
         let mut packets = vec![path.headers];
         packets.extend((0..bytes / path.mss).map(|_| path.mss + path.headers));
-        if !bytes.is_multiple_of(path.mss) {
+        if bytes % path.mss > 0 {
             packets.push(bytes % path.mss + path.headers);
         }
         let mut arrivals = vec![Duration::ZERO; packets.len()];

@@ -22,7 +22,7 @@ impl Packet for Numbered {
     }
 
     fn ecn_capable(&self) -> bool {
-        self.number.is_multiple_of(2)
+        self.number % 2 == 0
     }
 
     fn mark_congestion_experienced(&mut self) {

@@ -61,7 +61,7 @@ impl Headers<'_> {
     /// Adds an even number of bytes.
     #[inline(always)]
     fn extend<const LENGTH: usize>(&mut self, bytes: [u8; LENGTH]) {
-        const { assert!(LENGTH.is_multiple_of(2)) };
+        const { assert!(LENGTH % 2 == 0) };
         let words = bytes.chunks_exact(2);
         self.sum += words
             .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))

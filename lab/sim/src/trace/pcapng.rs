@@ -54,7 +54,7 @@ impl Pcapng {
     /// A file without interfaces, with at most `snap_length` bytes of each packet; `at_a_time` bytes, whole pages of 4 KiB, are kept before they are
     /// written.
     pub fn new(out: Box<dyn Write + Send>, snap_length: u32, at_a_time: usize) -> Pcapng {
-        debug_assert!(at_a_time.is_multiple_of(PAGE));
+        debug_assert!(at_a_time % PAGE == 0);
         let mut section = Vec::new();
         section.extend(0x1A2B_3C4Du32.to_le_bytes());
         section.extend(1u16.to_le_bytes());

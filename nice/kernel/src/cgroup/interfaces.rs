@@ -24,12 +24,15 @@ pub(crate) fn attach(program: BorrowedFd<'_>, directory: &Path) -> io::Result<()
             true => Ok(()),
             false => attach_to(program, index, &pin),
         };
-        // Another call may have pinned its own meanwhile, and the interface may have gone.
-        if let Err(error) = attached
-            && error.kind() != io::ErrorKind::AlreadyExists
-            && error.raw_os_error() != Some(libc::ENODEV)
-        {
-            result = Err(error);
+        match attached {
+            // Another call may have pinned its own meanwhile, and the interface may have gone.
+            Err(error)
+                if error.kind() != io::ErrorKind::AlreadyExists
+                    && error.raw_os_error() != Some(libc::ENODEV) =>
+            {
+                result = Err(error);
+            }
+            _ => {}
         }
     }
     result

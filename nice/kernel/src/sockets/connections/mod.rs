@@ -6,6 +6,7 @@
 //! may trace (man 2 pidfd_getfd).
 
 mod groups;
+mod inet_diag;
 mod namespaces;
 mod own;
 mod sock_diag;
@@ -13,18 +14,15 @@ mod totals;
 
 use std::collections::HashSet;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use netlink_packet_sock_diag::constants::{
-    TCP_CLOSE_WAIT, TCP_CLOSING, TCP_LAST_ACK, TCPI_OPT_TIMESTAMPS,
-};
-use netlink_packet_sock_diag::inet::nlas::TcpInfo;
 pub use netnice_parameters::exchange::{Phase, Signal};
 use nix::time::{ClockId, clock_gettime};
 
 pub use self::groups::{FinishedGroup, finished_groups};
+use self::inet_diag::{TCP_CLOSE_WAIT, TCP_CLOSING, TCP_LAST_ACK, TCPI_OPT_TIMESTAMPS, TcpInfo};
 pub use self::own::{OwnReception, OwnReceptions, tcp_info_bytes};
 use self::sock_diag::TcpSocket;
 pub use self::totals::Sums;
@@ -363,16 +361,15 @@ impl Connection {
     }
 
     fn from_socket(socket: &TcpSocket, network_namespace: u32) -> Self {
-        let (id, info) = (&socket.header.socket_id, &socket.info);
-        let address = |address: IpAddr, port| SocketAddr::new(address.to_canonical(), port);
+        let (header, info) = (&socket.header, &socket.info);
         Self {
-            cookie: u64::from_ne_bytes(id.cookie),
-            inode: socket.header.inode.into(),
+            cookie: header.cookie(),
+            inode: header.inode.into(),
             cgroup: socket.cgroup,
             network_namespace,
-            user: socket.header.uid,
-            local: address(id.source_address, id.source_port),
-            remote: address(id.destination_address, id.destination_port),
+            user: header.user,
+            local: header.local(),
+            remote: header.remote(),
             control: socket.control.clone(),
             cwnd: info.snd_cwnd,
             ssthresh: info.snd_ssthresh,
@@ -381,7 +378,7 @@ impl Connection {
             pacing_rate: info.pacing_rate,
             retransmitted: info.total_retrans,
             bytes_sent: data_acked(info),
-            bytes_received: data_received(socket.header.state, info),
+            bytes_received: data_received(header.state, info),
             peer_sends_timestamps: info.options & TCPI_OPT_TIMESTAMPS != 0,
             policy: None,
             reception: None,
@@ -420,15 +417,15 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use bytemuck::Zeroable;
-    use netlink_packet_sock_diag::inet::{InetResponseHeader, SocketId};
 
+    use super::inet_diag::{InetMessage, SocketId};
     use super::*;
     use crate::abi::padded;
     use netnice_parameters::exchange::Report;
 
     fn socket() -> TcpSocket {
         let mapped = Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped();
-        let mut info = TcpInfo::parse(&[0; 256]).unwrap();
+        let mut info = TcpInfo::zeroed();
         // All data is acknowledged, and so are SYN and FIN; 300 bytes were retransmitted.
         info.bytes_acked = 5002;
         info.bytes_sent = 5300;
@@ -436,22 +433,20 @@ mod tests {
         info.bytes_received = 701;
         info.options = 1;
         TcpSocket {
-            header: InetResponseHeader {
+            header: InetMessage {
                 family: libc::AF_INET6 as u8,
                 state: TCP_CLOSE_WAIT,
-                timer: None,
-                socket_id: SocketId {
-                    source_port: 40_000,
-                    destination_port: 443,
-                    source_address: Ipv6Addr::LOCALHOST.into(),
-                    destination_address: mapped.into(),
-                    interface_id: 0,
-                    cookie: 77u64.to_ne_bytes(),
+                id: SocketId {
+                    source_port: 40_000u16.to_be_bytes(),
+                    destination_port: 443u16.to_be_bytes(),
+                    source: Ipv6Addr::LOCALHOST.octets(),
+                    destination: mapped.octets(),
+                    cookie: [77, 1],
+                    ..SocketId::zeroed()
                 },
-                recv_queue: 0,
-                send_queue: 0,
-                uid: 1000,
+                user: 1000,
                 inode: 12,
+                ..InetMessage::zeroed()
             },
             control: "netnice".to_owned(),
             info,
@@ -482,7 +477,11 @@ mod tests {
         connection.take(Some(&flow()), None, Duration::from_secs(5));
         assert_eq!(connection.governed(), Some(Governed::Sender));
         assert_eq!(connection.remote.to_string(), "192.0.2.1:443");
-        assert_eq!((connection.cookie, connection.network_namespace), (77, 4));
+        assert_eq!(connection.local.to_string(), "[::1]:40000");
+        assert_eq!(
+            (connection.cookie, connection.network_namespace),
+            (77 + (1 << 32), 4)
+        );
         assert_eq!(
             (connection.bytes_sent, connection.bytes_received),
             (4000, 600)

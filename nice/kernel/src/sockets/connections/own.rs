@@ -5,9 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-use netlink_packet_sock_diag::constants::TCPI_OPT_TIMESTAMPS;
-use netlink_packet_sock_diag::inet::nlas::TcpInfo;
-
+use super::inet_diag::{TCPI_OPT_TIMESTAMPS, TcpInfo};
 use super::{Reception, data_received, now};
 use crate::abi::ReceptionRecord;
 use crate::objects::shared_map::SharedMap;
@@ -80,7 +78,7 @@ pub fn tcp_info_bytes(socket: &impl AsFd) -> io::Result<([u8; 512], usize)> {
 /// Members that an older kernel does not have are zero; what is not known of a newer one's is not parsed.
 fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     let (bytes, _) = tcp_info_bytes(socket)?;
-    TcpInfo::parse(&bytes).map_err(io::Error::other)
+    Ok(bytemuck::pod_read_unaligned(&bytes[..size_of::<TcpInfo>()]))
 }
 
 #[cfg(test)]

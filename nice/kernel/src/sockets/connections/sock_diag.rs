@@ -5,32 +5,38 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use bytemuck::Zeroable;
 use netlink_packet_core::{
-    DefaultNla, Emitable, NLA_F_NESTED, NLA_TYPE_MASK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload, NetlinkSerializable, Nla as _, NlasIterator,
-};
-use netlink_packet_sock_diag::SockDiagMessage;
-use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, SOCK_DIAG_BY_FAMILY};
-use netlink_packet_sock_diag::inet::nlas::{Nla, TcpInfo};
-use netlink_packet_sock_diag::inet::{
-    ExtensionFlags, InetRequest, InetResponseHeader, SocketId, StateFlags,
+    DecodeError, DefaultNla, Emitable, NLA_F_NESTED, NLM_F_DUMP, NLM_F_REQUEST,
+    NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
+    NlasIterator, parse_string,
 };
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use netlink_sys::{Socket, SocketAddr};
 
-// From linux/inet_diag.h and linux/sock_diag.h.
-const INET_DIAG_REQ_SK_BPF_STORAGES: u16 = 2;
-const SK_DIAG_BPF_STORAGE_REQ_MAP_FD: u16 = 1;
-const INET_DIAG_SK_BPF_STORAGES: u16 = 20;
-const INET_DIAG_CGROUP_ID: u16 = 21;
-const SK_DIAG_BPF_STORAGE: u16 = 1;
-const SK_DIAG_BPF_STORAGE_MAP_ID: u16 = 2;
-const SK_DIAG_BPF_STORAGE_MAP_VALUE: u16 = 3;
+use super::inet_diag::{
+    INET_DIAG_CGROUP_ID, INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_REQ_SK_BPF_STORAGES,
+    INET_DIAG_SK_BPF_STORAGES, InetMessage, InetRequest, SK_DIAG_BPF_STORAGE,
+    SK_DIAG_BPF_STORAGE_MAP_ID, SK_DIAG_BPF_STORAGE_MAP_VALUE, SK_DIAG_BPF_STORAGE_REQ_MAP_FD,
+    SOCK_DIAG_BY_FAMILY, TCP_CLOSE_WAIT, TCP_CLOSING, TCP_ESTABLISHED, TCP_FIN_WAIT1,
+    TCP_FIN_WAIT2, TCP_LAST_ACK, TcpInfo,
+};
+use crate::abi::read_record;
+
+/// The states of sockets whose congestion control is active.
+const CONNECTED: [u8; 6] = [
+    TCP_ESTABLISHED,
+    TCP_FIN_WAIT1,
+    TCP_FIN_WAIT2,
+    TCP_CLOSE_WAIT,
+    TCP_LAST_ACK,
+    TCP_CLOSING,
+];
 
 /// One TCP socket that is or was connected.
 #[derive(Debug)]
 pub(super) struct TcpSocket {
-    pub(super) header: InetResponseHeader,
+    pub(super) header: InetMessage,
     /// Name of its congestion control.
     pub(super) control: String,
     pub(super) info: TcpInfo,
@@ -52,13 +58,33 @@ impl NetlinkSerializable for Request {
     }
 
     fn buffer_len(&self) -> usize {
-        self.sockets.buffer_len() + self.attributes.as_slice().buffer_len()
+        size_of_val(&self.sockets) + self.attributes.as_slice().buffer_len()
     }
 
     fn serialize(&self, buffer: &mut [u8]) {
-        let (sockets, attributes) = buffer.split_at_mut(self.sockets.buffer_len());
-        self.sockets.emit(sockets);
+        let (sockets, attributes) = buffer.split_at_mut(size_of_val(&self.sockets));
+        sockets.copy_from_slice(bytemuck::bytes_of(&self.sockets));
         self.attributes.as_slice().emit(attributes);
+    }
+}
+
+/// An `inet_diag_msg`, and the attributes that follow it.
+struct Response {
+    header: InetMessage,
+    attributes: Vec<u8>,
+}
+
+impl NetlinkDeserializable for Response {
+    type Error = DecodeError;
+
+    fn deserialize(_: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
+        let needed = size_of::<InetMessage>();
+        let header = read_record(payload)
+            .ok_or_else(|| DecodeError::buffer_too_small(payload.len(), needed))?;
+        Ok(Self {
+            header,
+            attributes: payload[needed..].to_vec(),
+        })
     }
 }
 
@@ -69,33 +95,22 @@ pub(super) fn tcp_sockets(maps: &[BorrowedFd<'_>]) -> io::Result<Vec<TcpSocket>>
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
     let mut found = Vec::new();
-    for (family, socket_id) in [
-        (AF_INET, SocketId::new_v4()),
-        (AF_INET6, SocketId::new_v6()),
-    ] {
+    for family in [libc::AF_INET, libc::AF_INET6] {
         let request = Request {
             sockets: InetRequest {
-                family,
-                protocol: IPPROTO_TCP,
-                extensions: ExtensionFlags::INFO | ExtensionFlags::CONG,
-                states: connected(),
-                socket_id,
+                family: family as u8,
+                protocol: libc::IPPROTO_TCP as u8,
+                extensions: 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1),
+                states: CONNECTED
+                    .iter()
+                    .fold(0, |states, state| states | 1 << state),
+                ..InetRequest::zeroed()
             },
             attributes: storage_request(maps).into_iter().collect(),
         };
         dump(&socket, request, &mut found)?;
     }
     Ok(found)
-}
-
-/// Returns the states of sockets whose congestion control is active.
-fn connected() -> StateFlags {
-    StateFlags::ESTABLISHED
-        | StateFlags::FIN_WAIT1
-        | StateFlags::FIN_WAIT2
-        | StateFlags::CLOSE_WAIT
-        | StateFlags::LAST_ACK
-        | StateFlags::CLOSING
 }
 
 /// Requests the values that maps hold; `None` without maps, as the kernel would return those of all maps.
@@ -131,16 +146,14 @@ fn dump(socket: &Socket, request: Request, found: &mut Vec<TcpSocket>) -> io::Re
         };
         let mut rest = &answer[..];
         while !rest.is_empty() {
-            let message = NetlinkMessage::<SockDiagMessage>::deserialize(rest).map_err(invalid)?;
+            let message = NetlinkMessage::<Response>::deserialize(rest).map_err(invalid)?;
             match message.payload {
                 NetlinkPayload::Error(error) => return Err(error.to_io()),
                 NetlinkPayload::Done(done) if done.code < 0 => {
                     return Err(io::Error::from_raw_os_error(-done.code));
                 }
                 NetlinkPayload::Done(_) => return Ok(()),
-                NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
-                    found.extend(tcp_socket(response.header, response.nlas)?);
-                }
+                NetlinkPayload::InnerMessage(response) => found.extend(tcp_socket(response)?),
                 _ => {}
             }
             // Messages are aligned to four bytes (NLMSG_ALIGNTO).
@@ -151,33 +164,21 @@ fn dump(socket: &Socket, request: Request, found: &mut Vec<TcpSocket>) -> io::Re
 }
 
 /// Parses a socket; `None` without `tcp_info`, as in TIME-WAIT.
-fn tcp_socket(
-    header: InetResponseHeader,
-    attributes: impl IntoIterator<Item = Nla>,
-) -> io::Result<Option<TcpSocket>> {
+fn tcp_socket(response: Response) -> io::Result<Option<TcpSocket>> {
     let (mut control, mut info, mut cgroup, mut storage) = (None, None, 0, Vec::new());
-    for attribute in attributes {
-        match attribute {
-            Nla::Congestion(name) => control = Some(name),
-            Nla::TcpInfo(known) => info = Some(known),
-            // The kernel sets NLA_F_NESTED beside the type.
-            Nla::Other(other) if other.kind() & NLA_TYPE_MASK == INET_DIAG_SK_BPF_STORAGES => {
-                let mut value = vec![0; other.value_len()];
-                other.emit_value(&mut value);
-                storage = storage_values(&value)?;
-            }
-            Nla::Other(other) if other.kind() == INET_DIAG_CGROUP_ID => {
-                let mut value = [0; 8];
-                if other.value_len() == value.len() {
-                    other.emit_value(&mut value);
-                    cgroup = u64::from_ne_bytes(value);
-                }
-            }
+    for attribute in NlasIterator::new(&response.attributes) {
+        let attribute = attribute.map_err(invalid)?;
+        let value = attribute.value();
+        match attribute.kind() {
+            INET_DIAG_CONG => control = Some(parse_string(value).map_err(invalid)?),
+            INET_DIAG_INFO => info = read_record(value),
+            INET_DIAG_SK_BPF_STORAGES => storage = storage_values(value)?,
+            INET_DIAG_CGROUP_ID => cgroup = read_record(value).unwrap_or_default(),
             _ => {}
         }
     }
     Ok(control.zip(info).map(|(control, info)| TcpSocket {
-        header,
+        header: response.header,
         control,
         info,
         cgroup,
@@ -246,7 +247,6 @@ mod tests {
 
     #[test]
     fn an_answer_has_the_maps_value() {
-        use netlink_packet_core::{NlaBuffer, Parseable};
         let nested = |kind, value: &[u8]| nla(kind | NLA_F_NESTED, value);
         let storage = nested(
             SK_DIAG_BPF_STORAGE,
@@ -256,31 +256,25 @@ mod tests {
             ]
             .concat(),
         );
-        let storages = nested(INET_DIAG_SK_BPF_STORAGES, &storage);
-        let storages = Nla::parse(&NlaBuffer::new(&storages[..])).unwrap();
-        let header = InetResponseHeader {
-            family: AF_INET,
-            state: 9,
-            timer: None,
-            socket_id: SocketId::new_v4(),
-            recv_queue: 0,
-            send_queue: 1,
-            uid: 0,
-            inode: 0,
-        };
-        let info = TcpInfo::parse(&[0; 256]).unwrap();
-        let attributes = [
-            Nla::TcpInfo(info),
-            Nla::Congestion("netnice".to_owned()),
-            storages,
-            Nla::parse(&NlaBuffer::new(
-                &nla(INET_DIAG_CGROUP_ID, &4711u64.to_ne_bytes())[..],
-            ))
-            .unwrap(),
-        ];
-        let socket = tcp_socket(header, attributes).unwrap().unwrap();
+        // Longer than what is known of it, as newer kernels have it.
+        let mut info = [0; 280];
+        info[80..84].copy_from_slice(&10u32.to_ne_bytes());
+        info[208..216].copy_from_slice(&300u64.to_ne_bytes());
+        let payload = [
+            vec![0; 72],
+            nla(INET_DIAG_INFO, &info),
+            nla(INET_DIAG_CONG, b"netnice\0"),
+            nested(INET_DIAG_SK_BPF_STORAGES, &storage),
+            nla(INET_DIAG_CGROUP_ID, &4711u64.to_ne_bytes()),
+        ]
+        .concat();
+        let response = Response::deserialize(&NetlinkHeader::default(), &payload).unwrap();
+        let socket = tcp_socket(response).unwrap().unwrap();
+        assert_eq!(socket.control, "netnice");
+        assert_eq!((socket.info.snd_cwnd, socket.info.bytes_retrans), (10, 300));
         assert_eq!(socket.storage, [(7, vec![9, 8])]);
         assert_eq!(socket.cgroup, 4711);
+        assert!(Response::deserialize(&NetlinkHeader::default(), &payload[..71]).is_err());
     }
 
     #[test]
@@ -300,21 +294,16 @@ mod tests {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let listener = TcpListener::bind(address).unwrap();
             let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let port = stream.local_addr().unwrap().port();
             let sockets = tcp_sockets(&[]).unwrap();
             let found = sockets
                 .iter()
-                .find(|socket| socket.header.socket_id.source_port == port)
+                .find(|socket| socket.header.local() == stream.local_addr().unwrap())
                 .unwrap();
-            assert_eq!(
-                found.header.socket_id.source_address,
-                stream.local_addr().unwrap().ip()
-            );
+            assert_eq!(found.header.remote(), listener.local_addr().unwrap());
             assert!(found.info.snd_cwnd > 0 && !found.control.is_empty());
-            let listens = listener.local_addr().unwrap().port();
             let listening = |socket: &&TcpSocket| {
-                socket.header.socket_id.source_port == listens
-                    && socket.header.socket_id.destination_port == 0
+                socket.header.local() == listener.local_addr().unwrap()
+                    && socket.header.remote().port() == 0
             };
             assert_eq!(sockets.iter().filter(listening).count(), 0);
         }
