@@ -32,7 +32,7 @@ SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb
 	tools/prerequisites tools/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside validation/linux/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-distributions test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
 	fuzz chaos peers lint audit format docs book compare-ns install
 
 help: ## Show this list
@@ -104,6 +104,12 @@ test-packages: ## Install the packages in clean roots of Debian 12 and 13 and Ub
 	@tools/prerequisites build package packages
 	packaging/build deb rpm tarball
 	$(SUDO) tests/packages/clean-roots $(ARGS)
+
+test-distributions: ## Compile all in clean roots with the compilers that Debian 12 and 13 have: half an hour, needs root
+	@tools/prerequisites build packages
+	mkdir -p target/clean-roots/cargo
+	CARGO_HOME=target/clean-roots/cargo $(CARGO) fetch --locked
+	$(SUDO) tests/packages/clean-roots --sources $(ARGS)
 
 deb rpm tarball: ## Build netnice and netnice-lab as packages in target/packages: static programs, man pages, completions, units
 	@tools/prerequisites build package
