@@ -12,7 +12,7 @@ export PROPTEST_RNG_SEED ?= 1
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/tools/test-runner"'
 # Each of these has a lock file of its own, which a dependency added to a crate of the first makes stale.
-MANIFESTS = Cargo.toml lab/examples/extension/Cargo.toml tools/fuzz/Cargo.toml python/Cargo.toml
+MANIFESTS = Cargo.toml tools/fuzz/Cargo.toml python/Cargo.toml
 C_SOURCES = $(shell find policies lab nice papers python/tests tools validation -name '*.[ch]' | sort)
 # The Python package's crate is a workspace of its own; its virtual environment follows the lock file.
 PYTHON ?= python3
@@ -51,7 +51,6 @@ test: ## Run all tests; those of the running kernel ask for root
 	@tools/prerequisites build demo containers
 	@echo "compiling for some minutes; then tests, of which those called live_* take most of the time" >&2
 	$(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
-	$(CARGO) test --locked --manifest-path lab/examples/extension/Cargo.toml --target-dir target/extension
 
 test-unprivileged: ## Run the tests that need neither root nor a kernel of a certain kind
 	@tools/prerequisites build
@@ -159,10 +158,8 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 			{ echo "run cargo update --workspace --manifest-path $$manifest and commit the lock file" >&2; exit 1; }; \
 	done
 	$(CARGO) fmt --all -- --check
-	$(CARGO) fmt --manifest-path lab/examples/extension/Cargo.toml -- --check
 	$(CARGO) fmt --manifest-path python/Cargo.toml -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
-	$(CARGO) clippy --locked --manifest-path lab/examples/extension/Cargo.toml --target-dir target/extension --all-targets -- --deny warnings
 	clang-format --dry-run -Werror $(C_SOURCES)
 	target/ruff/bin/ruff check $(PYTHON_SOURCES)
 	target/ruff/bin/ruff format --check $(PYTHON_SOURCES)
@@ -185,7 +182,6 @@ audit: ## Compare the crates with RustSec's list of vulnerabilities, fetched or 
 format: ## Format the sources
 	@tools/prerequisites build lint
 	$(CARGO) fmt --all
-	$(CARGO) fmt --manifest-path lab/examples/extension/Cargo.toml
 	$(CARGO) fmt --manifest-path python/Cargo.toml
 	clang-format -i $(C_SOURCES)
 	target/ruff/bin/ruff format $(PYTHON_SOURCES)
