@@ -377,10 +377,34 @@ fn the_summary_says_why_nothing_was_moved() {
     let said = say(&mut netnice(&["run", "-v", "--", "true"]));
     assert_eq!(said.err.lines().count(), 1, "{}", said.err);
     assert!(
-        said.err.contains("no TCP connection was opened"),
+        said.err
+            .contains("no TCP connection was opened that can be governed"),
         "{}",
         said.err
     );
+}
+
+/// Its subflows have the control; the windows are Multipath TCP's own, not a subflow's.
+#[test]
+fn multipath_tcp_is_governed_where_it_sends() {
+    const SCRIPT: &str = "import socket, sys, threading\n\
+        server, client = (socket.socket(type=socket.SOCK_STREAM, proto=262) for _ in range(2))\n\
+        server.bind(('127.0.0.1', 0))\n\
+        server.listen()\n\
+        client.connect(server.getsockname())\n\
+        accepted = server.accept()[0]\n\
+        threading.Thread(target=client.sendall, args=(bytes(1000000),)).start()\n\
+        left = 1000000\n\
+        while left: left -= len(accepted.recv(left))\n";
+    for (direction, expected) in [
+        ("send", "2 connections at low priority"),
+        ("receive", "nor can what is received by Multipath TCP"),
+    ] {
+        let options = ["run", "-v", "--direction", direction, "--"];
+        let said = say(netnice(&options).args(["python3", "-c", SCRIPT]));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert!(said.err.contains(expected), "{}", said.err);
+    }
 }
 
 #[test]

@@ -551,8 +551,9 @@ fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Contro
     }
     if totals.sockets == 0 {
         return match notes.is_empty() {
-            true => "nothing was moved: no TCP connection was opened (UDP, and so QUIC, is not \
-                     governed)"
+            true => "nothing was moved at low priority: no TCP connection was opened that can be \
+                     governed (UDP, and so QUIC, cannot; nor can what is received by Multipath TCP, \
+                     or from this host itself)"
                 .to_owned(),
             false => format!("{standing} ({name}) by {means}: no finished connection{notes}"),
         };
