@@ -100,8 +100,18 @@ impl Object {
                 return Error::Lacks(features::PACING);
             }
             (Some(verdict), _) => format!("its verifier says `{verdict}`"),
-            (None, Some(errno)) => meaning(errno),
-            (None, None) => "libbpf cannot read it".to_owned(),
+            (None, errno) => {
+                let meaning = errno.map_or("libbpf cannot read it".to_owned(), meaning);
+                // What such a kernel lacks has no number of its own.
+                let lacks = matches!(
+                    errno,
+                    None | Some(Errno::EINVAL | Errno::ENOTSUP | Errno::ESRCH)
+                );
+                match first_warning(&log).filter(|_| lacks) {
+                    Some(said) => format!("{meaning}: libbpf says `{said}`"),
+                    None => meaning,
+                }
+            }
         };
         let (major, minor) = release::kernel();
         let hint = match (major, minor) < release::OLDEST {
@@ -176,6 +186,11 @@ fn verdict(log: &str) -> Option<&str> {
     before.lines().next_back()
 }
 
+/// libbpf's first warning, which names what later ones follow from.
+fn first_warning(log: &str) -> Option<&str> {
+    log.lines().find_map(|line| line.strip_prefix("libbpf: "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,6 +226,18 @@ mod tests {
                 };
                 assert!(fits, "{} has a program of type {found:?}", object.name);
             }
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_lacks_a_member_is_told_which() {
+        let log = "libbpf: struct_ops init_kern netnice: Cannot find member undo_cwnd in kernel BTF\n\
+                   libbpf: failed to load object 'netnice'\n";
+        SAID.with_borrow_mut(|said| log.clone_into(said));
+        let error = libbpf_rs::Error::from(std::io::Error::from_raw_os_error(libc::ENOTSUP));
+        let told = Object::find("netnice").unwrap().explain(&error).to_string();
+        for expected in ["`netnice`", "EOPNOTSUPP", "Cannot find member undo_cwnd"] {
+            assert!(told.contains(expected), "{told}");
         }
     }
 
