@@ -128,13 +128,15 @@ impl Object {
 
 /// Fills in what an object asks to know of the kernel, in its section `.rodata.kernel`: `cong_control_arguments` of netnice.
 fn tell_of_kernel(open: &mut OpenObject) {
-    let mut maps = open.maps_mut();
-    let asked = maps.find(|map| map.name().to_string_lossy().ends_with(".rodata.kernel"));
-    if let Some(mut asked) = asked
-        && let Some(arguments) = features::cong_control_arguments()
-        && let Some(value) = asked.initial_value_mut()
-    {
-        value[..4].copy_from_slice(&(arguments as u32).to_ne_bytes());
+    let Some(arguments) = features::cong_control_arguments() else {
+        return;
+    };
+    for mut map in open.maps_mut() {
+        if map.name().to_string_lossy().ends_with(".rodata.kernel") {
+            if let Some(value) = map.initial_value_mut() {
+                value[..4].copy_from_slice(&(arguments as u32).to_ne_bytes());
+            }
+        }
     }
 }
 
