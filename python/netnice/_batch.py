@@ -62,9 +62,8 @@ def reproduce(
     total = 0
     for number, (name, scenario) in enumerate(studies):
         directory = Directory(scenario, Path(out) / "studies" / name, resume, list(sys.argv))
-        runs = scenario.runs
-        total += len(runs)
-        keys += [(number, key) for key in finished(directory, runs)[1]]
+        total += len(scenario.runs)
+        keys += [(number, key) for key in finished(directory)[1]]
         works.append(Work(scenario, directory.store, kept=False))
     report = progress_by(progress, total)
     before = total - len(keys)

@@ -121,7 +121,7 @@ def sweep(
     keys = scenario.runs
     kept = None
     if directory is not None:
-        kept, keys = finished(directory, keys)
+        kept, keys = finished(directory)
     before = total - len(keys)
     if executor is None and classes is not None:
         # Python's lock leaves nothing to win with threads; on the caller's thread Ctrl-C ends a call that does not.
@@ -148,13 +148,12 @@ def sweep(
     return Results(scenario, runs)
 
 
-def finished(directory: Directory, keys: list[RunKey]) -> tuple[Runs, list[RunKey]]:
+def finished(directory: Directory) -> tuple[Runs, list[RunKey]]:
     """Return the runs that are there, and the keys of those that are left."""
-    kept, stale = directory.finished(keys)
+    kept, left, stale = directory.finished()
     for reason in stale:
         warnings.warn(f"{reason}; the run is made again", stacklevel=outside())
-    there = set(kept.keys)
-    return kept, [key for key in keys if key not in there]
+    return kept, left
 
 
 def _scenario(scenario: AnyScenario) -> Scenario:

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::runs::{self, RunKey, Runs};
 use crate::scenario::Scenario;
+use crate::simulation::{campaign, keep};
 
 #[pyclass(frozen, module = "netnice._native")]
 pub(crate) struct Directory {
@@ -75,19 +76,14 @@ impl Directory {
         Ok(Directory { file, directory })
     }
 
-    /// Those of these runs that are there, and a line for each file that is not as it was written.
-    fn finished(&self, py: Python<'_>, keys: Vec<RunKey>) -> (Runs, Vec<String>) {
+    /// The runs that are there, those that are left, and a line for each file that is not as it was written.
+    fn finished(&self, py: Python<'_>) -> (Runs, Vec<RunKey>, Vec<String>) {
         py.detach(|| {
-            let (mut found, mut stale) = (Vec::new(), Vec::new());
-            for (point, seed) in keys {
-                let of_sweep = &self.file.points[point];
-                match self.directory.finished_with_series(point, of_sweep, seed) {
-                    Ok(None) => {}
-                    Ok(Some(run)) => found.push(((point, seed), run)),
-                    Err(reason) => stale.push(reason.to_string()),
-                }
-            }
-            (Runs::new(&self.file, found), stale)
+            let found = campaign(&self.file).find(&keep(Some(&self.directory)));
+            let left = found.left.into_iter().map(|(_, point, seed)| (point, seed));
+            let stale = found.stale.iter().map(ToString::to_string);
+            let runs = Runs::of_campaign(&self.file, found.finished);
+            (runs, left.collect(), stale.collect())
         })
     }
 

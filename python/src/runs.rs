@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results of runs.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use netnice_results::{self as results, RunResults, Summary, tables};
 use netnice_scenario::ScenarioFile;
+use netnice_study::Key;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -57,6 +59,13 @@ impl Runs {
             runs: Arc::new(runs),
             summary: OnceLock::new(),
         }
+    }
+
+    /// The runs of a campaign that has no other scenario.
+    pub(crate) fn of_campaign(file: &ScenarioFile, finished: BTreeMap<Key, RunResults>) -> Runs {
+        let runs = finished.into_iter();
+        let runs = runs.map(|((_, point, seed), run)| ((point, seed), run));
+        Runs::new(file, runs.collect())
     }
 
     pub(crate) fn results(&self) -> &[RunResults] {

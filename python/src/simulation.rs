@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::ops::ControlFlow;
 
-use netnice_results::{Backend, RunResults};
+use netnice_results::{Backend, ResultsDirectory, RunResults};
 use netnice_scenario::ScenarioFile;
 use netnice_sim::OutsideControls;
 use netnice_study::{Campaign, Directories, Made, Run, Tick};
@@ -39,6 +39,23 @@ fn run(
     }))
 }
 
+/// All runs of a scenario.
+pub(crate) fn campaign(file: &ScenarioFile) -> Campaign<'_> {
+    Campaign {
+        scenarios: vec![(file.file.clone(), file)],
+        backend: Backend::Simulation,
+    }
+}
+
+/// Keeps runs whole, and in the directory, if there is one.
+pub(crate) fn keep(directory: Option<&ResultsDirectory>) -> Directories<'_> {
+    Directories {
+        directories: vec![directory],
+        with_series: true,
+        reuse: &|_, _| true,
+    }
+}
+
 /// A run without controls from outside.
 pub(crate) fn simulate(run: Run<'_>, go_on: &dyn Fn() -> bool) -> Made {
     let made = netnice_sim::run_laid_out(run.laid_out()?, run.seed, go_on);
@@ -60,15 +77,10 @@ pub(crate) fn run_local(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Runs> {
     let file = &scenario.file;
-    let campaign = Campaign {
-        scenarios: vec![(file.file.clone(), file)],
-        backend: Backend::Simulation,
-    };
-    let keep = Directories {
-        directories: vec![directory.map(|directory| &directory.get().directory)],
-        with_series: true,
-        reuse: &|_, _| true,
-    };
+    let (campaign, keep) = (
+        campaign(file),
+        keep(directory.map(|directory| &directory.get().directory)),
+    );
     let left = keys.into_iter().map(|(point, seed)| (0, point, seed));
     let mut runs = netnice_study::Runs {
         left: left.collect(),
@@ -99,9 +111,7 @@ pub(crate) fn run_local(
         Some(error) => Err(error),
         None => {
             made.map_err(error::of_run)?;
-            let finished = runs.finished.into_iter();
-            let finished = finished.map(|((_, point, seed), run)| ((point, seed), run));
-            Ok(Runs::new(file, finished.collect()))
+            Ok(Runs::of_campaign(file, runs.finished))
         }
     }
 }
