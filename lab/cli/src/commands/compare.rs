@@ -15,8 +15,7 @@ use netnice_scenario::input;
 use netnice_scenario::parse::{Difference, differences};
 use serde::{Deserialize, Serialize};
 
-use super::batch::figures::{self, Words};
-use super::batch::report::derived_words;
+use super::batch::figures::words;
 use netnice_terminal::style;
 use netnice_terminal::text::{self, say};
 
@@ -336,7 +335,7 @@ fn write_point(report: &mut String, point: &PointComparison) {
     let headings = ["", "", "A", "B", "B/A", ""].map(str::to_owned);
     let mut table = vec![headings.to_vec()];
     for row in &point.rows {
-        let words = words(row);
+        let words = words(row.subject, &row.unit, &row.quantity);
         table.push(vec![
             row.of.clone(),
             quantity_words(row),
@@ -401,21 +400,6 @@ impl<'a> Busy<'a> {
     }
 }
 
-/// Returns the formatter of a figure.
-fn words(row: &Row) -> Words {
-    if row.subject == Subject::Figure {
-        return derived_words(&row.unit, &row.quantity);
-    }
-    match (row.unit.as_str(), row.quantity.as_str()) {
-        ("bit/s", _) => figures::rate,
-        ("s", "completion" | "stall_time" | "start_up") => figures::seconds,
-        ("s", _) => figures::time,
-        (_, "loss" | "lost" | "late" | "drops" | "marks" | "utilisation") => figures::percent,
-        (_, "jain_index") => figures::fraction,
-        _ => figures::plain,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use netnice_results::Estimate;
@@ -435,21 +419,6 @@ mod tests {
             intervals_apart: None,
             notable: false,
         }
-    }
-
-    #[test]
-    fn shares_are_percentages() {
-        for (subject, quantity) in [
-            (Subject::Calls, "lost"),
-            (Subject::Calls, "late"),
-            (Subject::Flows, "loss"),
-            (Subject::Figure, "loss"),
-        ] {
-            let row = row(subject, "call", quantity, "", 0.0233);
-            assert_eq!(words(&row)(&row.a), "2.33 %", "{quantity}");
-        }
-        let mos = row(Subject::Calls, "call", "mos", "", 4.1);
-        assert_eq!(words(&mos)(&mos.a), "4.10");
     }
 
     fn arguments(only: &[&str], differing: bool) -> Arguments {

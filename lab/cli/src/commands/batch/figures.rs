@@ -1,10 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures in text form.
 
-use netnice_results::Estimate;
+use netnice_results::{Estimate, Subject};
 
 /// Function that formats a figure.
 pub type Words = fn(&Estimate) -> String;
+
+/// Returns the function that formats a quantity of this unit.
+pub fn words(subject: Subject, unit: &str, quantity: &str) -> Words {
+    let derived = subject == Subject::Figure;
+    match (unit, quantity) {
+        ("bit/s", _) => rate,
+        ("s", "completion") if subject == Subject::Flows => seconds,
+        ("s", "completion_time" | "time_to_90_percent" | "stall_time" | "start_up") => seconds,
+        ("s", _) => time,
+        (_, "jain_index") => fraction,
+        (_, "loss" | "lost" | "late" | "drops" | "marks" | "utilisation") => percent,
+        (_, "slowdown" | "p99_slowdown" | "mos") => plain,
+        _ if derived => ratio,
+        _ => plain,
+    }
+}
 
 /// Formats as `1.23 ± 0.04 Mb/s`.
 fn scaled(value: &Estimate, scale: f64, unit: &str) -> String {
@@ -35,7 +51,7 @@ pub fn rate(value: &Estimate) -> String {
 }
 
 /// Formats a time in milliseconds, and from ten seconds on in seconds.
-pub fn time(value: &Estimate) -> String {
+fn time(value: &Estimate) -> String {
     match value.mean {
         9.9995.. => seconds(value),
         _ => scaled(value, 1e-3, "ms"),
@@ -43,17 +59,17 @@ pub fn time(value: &Estimate) -> String {
 }
 
 /// Formats a time in seconds.
-pub fn seconds(value: &Estimate) -> String {
+fn seconds(value: &Estimate) -> String {
     scaled(value, 1.0, "s")
 }
 
 /// Formats a share as a percentage.
-pub fn percent(value: &Estimate) -> String {
+fn percent(value: &Estimate) -> String {
     scaled(value, 0.01, "%")
 }
 
 /// Formats a ratio in percent: a small one with two decimals, others with one.
-pub fn ratio(value: &Estimate) -> String {
+fn ratio(value: &Estimate) -> String {
     let digits = if value.mean.abs() < 0.1 { 2 } else { 1 };
     let mean = 100.0 * value.mean;
     match value.half_width_95 {
@@ -63,12 +79,12 @@ pub fn ratio(value: &Estimate) -> String {
 }
 
 /// Formats a number.
-pub fn plain(value: &Estimate) -> String {
+fn plain(value: &Estimate) -> String {
     scaled(value, 1.0, "")
 }
 
 /// Formats a number from 0 to 1.
-pub fn fraction(value: &Estimate) -> String {
+fn fraction(value: &Estimate) -> String {
     match value.half_width_95 {
         Some(half_width) => format!("{:.3} ± {half_width:.3}", value.mean),
         None => format!("{:.3}", value.mean),
@@ -78,6 +94,21 @@ pub fn fraction(value: &Estimate) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_percentages() {
+        let value = Estimate::of(&[0.0233]).unwrap();
+        for (subject, quantity, expected) in [
+            (Subject::Calls, "lost", "2.33 %"),
+            (Subject::Calls, "late", "2.33 %"),
+            (Subject::Flows, "loss", "2.33 %"),
+            (Subject::Figure, "loss", "2.33 %"),
+            (Subject::Figure, "throughput", "2.33 %"),
+            (Subject::Calls, "mos", "0.02"),
+        ] {
+            assert_eq!(words(subject, "", quantity)(&value), expected, "{quantity}");
+        }
+    }
 
     #[test]
     fn figures_have_three_digits_and_the_unit_of_their_size() {

@@ -8,7 +8,7 @@ use netnice_results::{ALL_SIZES, Figure, PointSummary, RunResults, Subject, Summ
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::DerivedFigure;
 
-use super::figures::{Words, fraction, percent, plain, rate, ratio, seconds, time};
+use super::figures::{rate, words};
 use netnice_terminal::{style, text};
 
 /// Largest number of queues in a report. Queues that are less than half as busy as the busiest and drop nothing are
@@ -19,16 +19,14 @@ const MAX_QUEUES: usize = 6;
 struct Column {
     heading: &'static str,
     quantity: &'static str,
-    words: Words,
     /// The quantity that counts the values of a percentile, and the per cent of them that are below it.
     percentile: Option<(&'static str, f64)>,
 }
 
-const fn column(heading: &'static str, quantity: &'static str, words: Words) -> Column {
+const fn column(heading: &'static str, quantity: &'static str) -> Column {
     Column {
         heading,
         quantity,
-        words,
         percentile: None,
     }
 }
@@ -59,14 +57,14 @@ const TABLES: [Table; 8] = [
         names: subjects,
         unit: "",
         columns: &[
-            column("goodput", "goodput", rate),
-            column("loss", "loss", percent),
-            column("retransmitted", "retransmissions", plain),
-            column("RTOs", "timeouts", plain),
-            column("mean RTT", "mean_rtt", time),
-            column("one-way delay", "mean_one_way_delay", time),
-            column("completion", "completion", seconds),
-            column("Jain's index", "jain_index", fraction),
+            column("goodput", "goodput"),
+            column("loss", "loss"),
+            column("retransmitted", "retransmissions"),
+            column("RTOs", "timeouts"),
+            column("mean RTT", "mean_rtt"),
+            column("one-way delay", "mean_one_way_delay"),
+            column("completion", "completion"),
+            column("Jain's index", "jain_index"),
         ],
     },
     Table {
@@ -75,12 +73,12 @@ const TABLES: [Table; 8] = [
         names: busy_queues,
         unit: "",
         columns: &[
-            column("utilisation", "utilisation", percent),
-            column("mean queue", "mean_queue", plain),
-            column("largest", "max_queue", plain),
-            column("mean wait", "mean_wait", time),
-            column("drops", "drops", percent),
-            column("marks", "marks", percent),
+            column("utilisation", "utilisation"),
+            column("mean queue", "mean_queue"),
+            column("largest", "max_queue"),
+            column("mean wait", "mean_wait"),
+            column("drops", "drops"),
+            column("marks", "marks"),
         ],
     },
     Table {
@@ -88,10 +86,7 @@ const TABLES: [Table; 8] = [
         subject: Subject::Colour,
         names: dropping_queues,
         unit: "",
-        columns: &[
-            column("packets", "arrived", plain),
-            column("drops", "drops", percent),
-        ],
+        columns: &[column("packets", "arrived"), column("drops", "drops")],
     },
     Table {
         title: "Response times",
@@ -99,9 +94,9 @@ const TABLES: [Table; 8] = [
         names: sizes_of_objects,
         unit: " B",
         columns: &[
-            column("objects", "objects", plain),
-            column("mean", "response_time", time),
-            above(95.0, "objects", column("95 %", "p95_response_time", time)),
+            column("objects", "objects"),
+            column("mean", "response_time"),
+            above(95.0, "objects", column("95 %", "p95_response_time")),
         ],
     },
     Table {
@@ -110,12 +105,12 @@ const TABLES: [Table; 8] = [
         names: subjects,
         unit: "",
         columns: &[
-            column("number", "pages", plain),
-            column("unfinished", "unfinished", plain),
-            column("mean", "page_time", time),
-            column("50 %", "p50_page_time", time),
-            above(95.0, "pages", column("95 %", "p95_page_time", time)),
-            above(99.0, "pages", column("99 %", "p99_page_time", time)),
+            column("number", "pages"),
+            column("unfinished", "unfinished"),
+            column("mean", "page_time"),
+            column("50 %", "p50_page_time"),
+            above(95.0, "pages", column("95 %", "p95_page_time")),
+            above(99.0, "pages", column("99 %", "p99_page_time")),
         ],
     },
     Table {
@@ -124,16 +119,16 @@ const TABLES: [Table; 8] = [
         names: subjects,
         unit: "",
         columns: &[
-            column("number", "transfers", plain),
-            column("unfinished", "unfinished", plain),
-            column("mean", "completion", time),
-            column("50 %", "p50_completion", time),
-            above(95.0, "transfers", column("95 %", "p95_completion", time)),
-            above(99.0, "transfers", column("99 %", "p99_completion", time)),
-            column("slowdown", "slowdown", plain),
-            column("50 %", "p50_slowdown", plain),
-            above(95.0, "transfers", column("95 %", "p95_slowdown", plain)),
-            above(99.0, "transfers", column("99 %", "p99_slowdown", plain)),
+            column("number", "transfers"),
+            column("unfinished", "unfinished"),
+            column("mean", "completion"),
+            column("50 %", "p50_completion"),
+            above(95.0, "transfers", column("95 %", "p95_completion")),
+            above(99.0, "transfers", column("99 %", "p99_completion")),
+            column("slowdown", "slowdown"),
+            column("50 %", "p50_slowdown"),
+            above(95.0, "transfers", column("95 %", "p95_slowdown")),
+            above(99.0, "transfers", column("99 %", "p99_slowdown")),
         ],
     },
     Table {
@@ -142,14 +137,14 @@ const TABLES: [Table; 8] = [
         names: subjects,
         unit: "",
         columns: &[
-            column("MOS", "mos", plain),
-            column("lowest", "lowest_mos", plain),
-            column("lost", "lost", percent),
-            column("late", "late", percent),
-            column("mouth to ear", "mouth_to_ear", time),
-            column("one-way delay", "mean_one_way_delay", time),
-            column("95 %", "p95_one_way_delay", time),
-            column("99 %", "p99_one_way_delay", time),
+            column("MOS", "mos"),
+            column("lowest", "lowest_mos"),
+            column("lost", "lost"),
+            column("late", "late"),
+            column("mouth to ear", "mouth_to_ear"),
+            column("one-way delay", "mean_one_way_delay"),
+            column("95 %", "p95_one_way_delay"),
+            column("99 %", "p99_one_way_delay"),
         ],
     },
     Table {
@@ -158,11 +153,11 @@ const TABLES: [Table; 8] = [
         names: subjects,
         unit: "",
         columns: &[
-            column("bit rate", "bit_rate", rate),
-            column("switches", "switches", plain),
-            column("stalls", "stalls", plain),
-            column("stalled", "stall_time", seconds),
-            column("start-up", "start_up", seconds),
+            column("bit rate", "bit_rate"),
+            column("switches", "switches"),
+            column("stalls", "stalls"),
+            column("stalled", "stall_time"),
+            column("start-up", "start_up"),
         ],
     },
 ];
@@ -229,12 +224,16 @@ impl Table {
             let least = 100.0 / (100.0 - percent);
             figure(count).is_some_and(|count| count.value.mean < least)
         });
-        let figure = figure(column.quantity).filter(|_| !too_few);
-        figure.map_or_else(
-            || NO_FIGURE.to_owned(),
-            |figure| (column.words)(&figure.value),
-        )
+        cell(figure(column.quantity).filter(|_| !too_few))
     }
+}
+
+/// Formats a figure, or returns a dash if there is none.
+fn cell(figure: Option<&Figure>) -> String {
+    figure.map_or_else(
+        || NO_FIGURE.to_owned(),
+        |figure| words(figure.subject, figure.unit.name(), &figure.quantity)(&figure.value),
+    )
 }
 
 /// The cell of a table for a figure without a value.
@@ -294,28 +293,12 @@ fn write_figures(report: &mut String, file: &ScenarioFile, runs: &[RunResults], 
             let mut figures = point.figures.iter();
             let figure =
                 figures.find(|figure| figure.subject == Subject::Figure && *figure.of == *name);
-            figure.map_or_else(
-                || NO_FIGURE.to_owned(),
-                |figure| derived_words(figure.unit.name(), &figure.quantity)(&figure.value),
-            )
+            cell(figure)
         });
         table.push(std::iter::once(name.to_owned()).chain(cells).collect());
     }
     let _ = writeln!(report);
     write_table(report, &table, &[0]);
-}
-
-/// Returns the formatter of a figure that the scenario derives.
-pub fn derived_words(unit: &str, quantity: &str) -> Words {
-    match (unit, quantity) {
-        ("bit/s", _) => rate,
-        ("s", "completion_time" | "time_to_90_percent" | "stall_time") => seconds,
-        ("s", _) => time,
-        (_, "jain_index") => fraction,
-        (_, "loss") => percent,
-        (_, "slowdown" | "p99_slowdown" | "mos") => plain,
-        _ => ratio,
-    }
 }
 
 /// Returns the rows of all points, preceded by the sweep's values.
