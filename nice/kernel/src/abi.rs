@@ -77,6 +77,12 @@ pub struct Totals {
     pub receiving_bytes: u64,
     /// Number of times these yielded to others.
     pub receiving_yields: u64,
+    /// Connections on which the control could not be set.
+    pub refused: u64,
+    /// Number of times others put another control on a connection.
+    pub displaced: u64,
+    /// Number of times that was undone at once.
+    pub restored: u64,
 }
 
 impl Totals {
@@ -90,6 +96,14 @@ impl Totals {
         self.receiving_sockets += other.receiving_sockets;
         self.receiving_bytes += other.receiving_bytes;
         self.receiving_yields += other.receiving_yields;
+        self.refused += other.refused;
+        self.displaced += other.displaced;
+        self.restored += other.restored;
+    }
+
+    /// Returns how often a connection was left with a control that is not the cgroup's.
+    pub fn ungoverned(&self) -> u64 {
+        self.refused + self.displaced.saturating_sub(self.restored)
     }
 
     /// Returns what has been added since `earlier`; 0 where the earlier sum is larger.
@@ -105,6 +119,9 @@ impl Totals {
             receiving_sockets: (self.receiving_sockets).saturating_sub(earlier.receiving_sockets),
             receiving_bytes: self.receiving_bytes.saturating_sub(earlier.receiving_bytes),
             receiving_yields: (self.receiving_yields).saturating_sub(earlier.receiving_yields),
+            refused: self.refused.saturating_sub(earlier.refused),
+            displaced: self.displaced.saturating_sub(earlier.displaced),
+            restored: self.restored.saturating_sub(earlier.restored),
         }
     }
 }
@@ -171,7 +188,7 @@ mod tests {
         });
         assert_mirror!(&types, "totals", Totals {
             sockets, bytes_sent, bytes_received, yields, without_timestamps, receiving_sockets,
-            receiving_bytes, receiving_yields
+            receiving_bytes, receiving_yields, refused, displaced, restored
         });
         assert_mirror!(&types, "finished", Finished { totals });
         assert_mirror!(&types, "policy_report", Report {

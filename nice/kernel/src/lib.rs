@@ -31,7 +31,7 @@ pub mod sockets;
 mod supervisor;
 pub mod systemd;
 
-pub use cgroup::attachment;
+pub use cgroup::{attachment, others};
 pub use error::{Error, Result, need_root};
 pub use objects::{control, parameters};
 pub use runtime::{background, journal, pins};

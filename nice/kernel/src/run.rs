@@ -7,8 +7,10 @@ use nix::unistd::getpid;
 
 use crate::cgroup::attachment::Attacher;
 use crate::cgroup::hierarchy::{self, Cgroup, Hierarchy};
+use crate::cgroup::others::{self, Other};
 use crate::error::{Error, Result};
 use crate::objects::control::Registered;
+use crate::objects::pin_directory::PinDirectory;
 use crate::runtime::guard::remove_when_empty;
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
@@ -236,6 +238,29 @@ impl Entered {
         placed
             .filter(|one| one.cgroup != own.path && !one.cgroup.starts_with(&beneath))
             .collect()
+    }
+
+    /// Returns the socket programs of others that are called for the connections of this run, the nearest first; none under a
+    /// supervisor.
+    pub fn others(&self) -> Vec<Other> {
+        self.cgroup()
+            .map(|own| others::of(&own))
+            .unwrap_or_default()
+    }
+
+    /// Sees to it that what others change on connections is set again, where they have been attached since this run began.
+    pub fn keep(&self) {
+        if let Some(own) = self.cgroup() {
+            // What is then changed is counted.
+            let _ = others::keep(&own, &PinDirectory::find());
+        }
+    }
+
+    fn cgroup(&self) -> Option<Cgroup> {
+        match &self.how {
+            How::Cgroup(own) => Hierarchy::find().and_then(|all| all.open(&own.path)).ok(),
+            How::Supervised(..) | How::Already => None,
+        }
     }
 
     /// Returns why received data is not governed although both directions were requested.

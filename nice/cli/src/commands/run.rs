@@ -16,6 +16,7 @@ use netnice_kernel::abi::Totals;
 use netnice_kernel::connections::Sums;
 use netnice_kernel::control::Control;
 use netnice_kernel::handed_in::HandedIn;
+use netnice_kernel::others::Other;
 use netnice_kernel::run::{Entered, Outside, enter};
 use netnice_kernel::settings::Settings;
 use nix::errno::Errno;
@@ -295,6 +296,7 @@ impl Departures {
     fn look(&mut self, entered: &Entered) -> Instant {
         if self.due <= Instant::now() {
             self.outside.extend(entered.outside());
+            entered.keep();
             self.due = Instant::now() + self.interval;
             self.interval = (self.interval * 2).min(Self::INTERVALS[1]);
         }
@@ -387,6 +389,12 @@ struct Summary<'a> {
     receiving_yields: Option<u64>,
     /// True if connections that the command accepted are missing from the sums.
     accepted_uncounted: Option<bool>,
+    /// Connections that were left with another control than the run's: the kernel or another program saw to that.
+    ungoverned_connections: Option<u64>,
+    /// Number of times another program changed the control of a connection and it was set again at once.
+    restored: Option<u64>,
+    /// Programs of others, in the kernel, that are called for the command's connections and may change them.
+    other_programs: Vec<String>,
     /// Reason open connections are missing from the sums, if they are.
     open_uncounted: Option<String>,
     /// Sockets that were handed in without a connection and got the control; they are missing from the sums.
@@ -425,6 +433,9 @@ impl<'a> Summary<'a> {
             receiving_bytes: totals.map(|totals| totals.receiving_bytes),
             receiving_yields: totals.map(|totals| totals.receiving_yields),
             accepted_uncounted: sums.map(|sums| sums.accepted_uncounted > 0),
+            ungoverned_connections: totals.map(|totals| totals.ungoverned()),
+            restored: totals.map(|totals| totals.restored),
+            other_programs: ungoverned.others.iter().map(Other::to_string).collect(),
             open_uncounted: missing,
             handed_in_governed: ungoverned.handed_in.governed,
             handed_in_left: ungoverned.handed_in.left,
@@ -439,6 +450,8 @@ impl<'a> Summary<'a> {
         let nothing = Ungoverned {
             handed_in: HandedIn::default(),
             outside: &NOBODY,
+            others: Vec::new(),
+            totals: Totals::default(),
         };
         Self {
             ungoverned_because: Some(reason),
@@ -451,6 +464,9 @@ impl<'a> Summary<'a> {
 struct Ungoverned<'a> {
     handed_in: HandedIn,
     outside: &'a BTreeSet<Outside>,
+    /// Programs in the kernel that may change connections.
+    others: Vec<Other>,
+    totals: Totals,
 }
 
 impl<'a> Ungoverned<'a> {
@@ -472,6 +488,25 @@ impl<'a> Ungoverned<'a> {
             let sockets = text::count(left as u64, "socket");
             sentences.push(format!(
                 "{sockets} handed in connected or listening stayed as before: `netnice renice` governs such"
+            ));
+        }
+        let others: Vec<String> = self.others.iter().map(Other::to_string).collect();
+        let others = others.join(", ");
+        match (self.totals.ungoverned(), others.is_empty()) {
+            (0, _) => {}
+            (number, true) => sentences.push(format!(
+                "not governed: {}, since the kernel refused the control, or another program replaced it",
+                text::count(number, "connection")
+            )),
+            (number, false) => sentences.push(format!(
+                "not governed: {}, since {others} replaced the control, or the kernel refused it",
+                text::count(number, "connection")
+            )),
+        }
+        if self.totals.restored > 0 {
+            let times = text::count(self.totals.restored, "time");
+            sentences.push(format!(
+                "another control was set by {others} {times}, and set back at once"
             ));
         }
         for cgroup in self.cgroups() {
@@ -502,11 +537,13 @@ fn print_summary(
     control: Control,
     outside: &BTreeSet<Outside>,
 ) {
+    let (sums, listed) = entered.sums();
     let ungoverned = Ungoverned {
         handed_in: entered.handed_in(),
         outside,
+        others: entered.others(),
+        totals: sums.map(|sums| sums.totals).unwrap_or_default(),
     };
-    let (sums, listed) = entered.sums();
     let missing = listed.err().map(|error| error.to_string());
     let means = entered.means();
     if arguments.json {
@@ -520,8 +557,8 @@ fn print_summary(
     }
     let none =
         sums.is_some_and(|sums| sums.totals.sockets == 0 && sums.totals.receiving_sockets == 0);
-    // Without a connection of the command's own, those on sockets handed in must not seem to be nothing.
-    if !none || ungoverned.handed_in.governed == 0 {
+    // Without a connection of the command's own, those on sockets handed in must not seem to be nothing, nor others.
+    if !none || (ungoverned.handed_in.governed == 0 && ungoverned.totals.ungoverned() == 0) {
         say!("netnice: {words}");
     }
     if let Some(missing) = missing {
@@ -701,6 +738,8 @@ mod tests {
         let all = Ungoverned {
             handed_in: HandedIn::default(),
             outside: &BTreeSet::new(),
+            others: Vec::new(),
+            totals: Totals::default(),
         };
         let summary = Summary::new(Some(unread), None, "supervisor", false, netnice, &all);
         assert_eq!((summary.yields, summary.connections), (None, Some(1)));
@@ -718,14 +757,28 @@ mod tests {
             governed: 1,
             left: 2,
         };
+        let other = Other {
+            name: "tune".to_owned(),
+            id: 3,
+            cgroup: "/".to_owned(),
+        };
         let ungoverned = Ungoverned {
             handed_in,
             outside: &outside,
+            others: vec![other],
+            totals: Totals {
+                refused: 1,
+                displaced: 3,
+                restored: 2,
+                ..Totals::default()
+            },
         };
         let words = ungoverned.in_words();
         let begins = [
             "1 socket handed in without a connection got the control",
             "2 sockets handed in connected or listening stayed",
+            "not governed: 2 connections, since the program tune (id 3) on the cgroup / replaced",
+            "another control was set by the program tune (id 3) on the cgroup / 2 times, and",
             "process 7 and 1 other left low priority for the cgroup /a: ",
             "process 9 left low priority for the cgroup /b: ",
         ];

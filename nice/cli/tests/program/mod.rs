@@ -108,41 +108,6 @@ pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Measures until the claim holds, four times at most, each time in a quieter moment: on a busy
-/// machine programs get the processor late, and what they send says little of their control. A
-/// claim that is false fails each time.
-pub fn measure_until<T: std::fmt::Debug>(measure: impl Fn() -> T, holds: impl Fn(&T) -> bool) {
-    let mut measured = Vec::new();
-    for _ in 0..4 {
-        wait_for_quiet();
-        let found = measure();
-        if holds(&found) {
-            return;
-        }
-        measured.push(found);
-    }
-    panic!("the claim holds in none of {measured:#?}");
-}
-
-/// Waits until the processors are idle for half of 200 ms, but no longer than 20 s.
-fn wait_for_quiet() {
-    let times = || -> (u64, u64) {
-        let all = std::fs::read_to_string("/proc/stat").expect("/proc/stat can be read");
-        let fields = all.lines().next().expect("it has a line of sums");
-        let ticks = fields.split_whitespace().skip(1);
-        let ticks: Vec<u64> = ticks.filter_map(|ticks| ticks.parse().ok()).collect();
-        (ticks[3], ticks.iter().sum())
-    };
-    for _ in 0..100 {
-        let (idle_before, before) = times();
-        thread::sleep(Duration::from_millis(200));
-        let (idle, now) = times();
-        if 2 * (idle - idle_before) >= now - before {
-            return;
-        }
-    }
-}
-
 /// Sends a signal to a child.
 pub fn signal(child: &Child, signal: nix::sys::signal::Signal) {
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);

@@ -48,6 +48,12 @@ struct totals {
 	u64 receiving_sockets;
 	u64 receiving_bytes;
 	u64 receiving_yields;
+	/* Connections on which the control could not be set. */
+	u64 refused;
+	/* How often something else than netnice has put another control on a connection, and how often
+	 * netnice_keep() has undone that. */
+	u64 displaced;
+	u64 restored;
 };
 
 /*

@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 #include "maps.h"
 #include "attachments.h"
+#include "placed.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -47,13 +48,33 @@ static __always_inline void set_dscp(struct bpf_sock_ops *ops, u8 dscp)
 		bpf_setsockopt(ops, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));
 }
 
+static __always_inline void count_refused(u64 group)
+{
+	struct totals *sums = bpf_map_lookup_elem(&totals, &group);
+
+	if (sums)
+		__sync_fetch_and_add(&sums->refused, 1);
+}
+
+/* Leaves the settings for netnice_keep(), which runs after the programs of others. */
+static __always_inline void note_placed(struct bpf_sock *sk, const struct attachment *wanted)
+{
+	struct attachment *kept = bpf_sk_storage_get(&placed, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (kept)
+		*kept = *wanted;
+}
+
 static __always_inline void set_control(struct bpf_sock_ops *ops, struct flow *flow,
 					struct attachment *wanted)
 {
 	/* The control's `init` reads these, at once or when the connection is established. */
 	flow->parameters = wanted->parameters;
 	bpf_getsockopt(ops, SOL_TCP, TCP_CONGESTION, flow->previous, sizeof(flow->previous));
-	bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, wanted->control, sizeof(wanted->control));
+	if (bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, wanted->control,
+			   sizeof(wanted->control)) &&
+	    ops->op != BPF_SOCK_OPS_TCP_LISTEN_CB)
+		count_refused(wanted->group);
 }
 
 /*
@@ -86,6 +107,9 @@ int netnice_place(struct bpf_sock_ops *ops)
 	set_dscp(ops, wanted->dscp);
 	if (ops->op != BPF_SOCK_OPS_TCP_CONNECT_CB)
 		set_control(ops, flow, wanted);
+	if (ops->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB ||
+	    ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		note_placed(sk, wanted);
 	return 1;
 }
 

@@ -176,6 +176,7 @@ static __always_inline void add_to_group(struct totals *sums, const struct total
 	__sync_fetch_and_add(&sums->bytes_received, one->bytes_received);
 	__sync_fetch_and_add(&sums->yields, one->yields);
 	__sync_fetch_and_add(&sums->without_timestamps, one->without_timestamps);
+	__sync_fetch_and_add(&sums->displaced, one->displaced);
 }
 
 /* Ends the record: the connection ends, or another control takes it over. */
@@ -192,6 +193,12 @@ static __always_inline void flow_end(struct sock *sk, const struct policy_report
 	cookie = sk->__sk_common.skc_cookie.counter;
 	if (flow->since_ns) {
 		flow_totals(sk, flow, report, &last.totals);
+		/* netnice itself lets go of a socket only when it has taken the guard off. */
+		if (sk->__sk_common.skc_state != TCP_CLOSE && group && !flow->unguarded) {
+			last.totals.sockets = 0;
+			last.totals.without_timestamps = 0;
+			last.totals.displaced = 1;
+		}
 		sums = bpf_map_lookup_elem(&totals, &group);
 		if (sums) {
 			add_to_group(sums, &last.totals);

@@ -38,6 +38,7 @@ enum {
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_NO_PREALLOC = 1, BPF_F_CLONE = 1 << 9 };
 enum { BPF_SK_STORAGE_GET_F_CREATE = 1 };
+enum { TCP_CLOSE = 7 };            /* skc_state */
 enum sock_flags { SOCK_DONE = 1 }; /* the bit is set by the peer's FIN */
 enum { AF_INET = 2, AF_INET6 = 10 };
 

@@ -91,8 +91,7 @@ static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 	governed_begin(governed_of(own), &wanted->parameters, tp->rcv_wnd, mss,
 		       (u32)tp->tcp_mstamp);
 	own->record.window_bytes = governed_clamp_bytes(governed_of(own));
-	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG |
-					       BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | RECEPTION_CALLBACKS);
 }
 
 /* Takes a connection over from another policy, whose window may be small. */

@@ -13,6 +13,8 @@
  * of Linux let each of many connections that begin together fill a queue before it has a sample.
  */
 #define FIRST_PACKETS 10
+/* Calls for each segment that leaves, and at the end. */
+#define RECEPTION_CALLBACKS (BPF_SOCK_OPS_STATE_CB_FLAG | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG)
 #define UNSEEN 4 /* segments after which no program at an interface is on their way */
 /* All policies share the map: room for the largest state. */
 #define GOVERNED_BYTES 1152

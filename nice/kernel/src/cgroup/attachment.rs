@@ -11,6 +11,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use crate::abi::{Attachment, DSCP_LOWER_EFFORT, DSCP_UNCHANGED, Totals, padded};
 use crate::cgroup::hierarchy::Cgroup;
 use crate::cgroup::interfaces;
+use crate::cgroup::others;
 use crate::cgroup::programs::{self, Hook};
 use crate::error::{Context, Error, Result, libbpf};
 use crate::objects::control::{Control, Registered};
@@ -177,7 +178,10 @@ impl Attacher {
         self.attachments
             .update(&key, bytemuck::bytes_of(&attachment), MapFlags::ANY)
             .map_err(libbpf)
-            .doing(attaching)
+            .doing(attaching)?;
+        // Without it connections are governed all the same, but for those that others change; those are counted.
+        let _ = others::keep(cgroup, &PinDirectory::find());
+        Ok(())
     }
 
     /// Returns true if [`Self::attach`] would change nothing.
@@ -323,13 +327,13 @@ fn quic_programs() -> Set {
     Set::new("quic")
 }
 
-fn open_program(set: Set, name: &str, pins: &PinDirectory) -> Result<OwnedFd> {
+pub(super) fn open_program(set: Set, name: &str, pins: &PinDirectory) -> Result<OwnedFd> {
     Program::fd_from_pinned_path(set.directory(pins).join(name))
         .map_err(libbpf)
         .doing(|| format!("opening the pinned program {name}"))
 }
 
-fn load(set: Set, loading: &Loading, pins: &PinDirectory) -> Result<()> {
+pub(super) fn load(set: Set, loading: &Loading, pins: &PinDirectory) -> Result<()> {
     set.load(loading, pins, |loaded, directory| {
         for mut program in loaded.progs_mut() {
             program.pin(directory.join(program.name()))?;

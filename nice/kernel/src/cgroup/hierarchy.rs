@@ -285,6 +285,15 @@ impl Cgroup {
         }
     }
 
+    /// Opens it again.
+    pub(crate) fn again(&self) -> Result<Self> {
+        let directory = self.directory.try_clone();
+        Self::new(
+            directory.doing(|| format!("opening the cgroup {}", self.path))?,
+            self.path.clone(),
+        )
+    }
+
     /// Returns the parent of this cgroup.
     pub fn parent(&self) -> Result<Self> {
         let path = match self.path.trim_end_matches('/').rsplit_once('/') {

@@ -5,5 +5,7 @@ pub mod attachment;
 pub(crate) mod fork;
 pub mod hierarchy;
 mod interfaces;
+mod link;
+pub mod others;
 pub mod paths;
 mod programs;

@@ -39,9 +39,11 @@ impl Hook {
 
 /// Program attached to a cgroup.
 pub(crate) struct Attached {
-    id: u32,
+    /// Its number, which the kernel does not use anew soon.
+    pub(crate) id: u32,
     program: OwnedFd,
-    name: String,
+    /// Its name, of 15 bytes at most.
+    pub(crate) name: String,
 }
 
 /// Attaches `program`; programs of others stay attached. Succeeds if it is attached already.
@@ -119,7 +121,8 @@ pub(crate) fn is_only(
     Ok(found.map(|attached| attached.id).collect::<Vec<_>>() == wanted)
 }
 
-fn attached(cgroup: BorrowedFd<'_>, hook: Hook) -> io::Result<Vec<Attached>> {
+/// Returns the programs attached to the cgroup itself, in the order in which they run.
+pub(crate) fn attached(cgroup: BorrowedFd<'_>, hook: Hook) -> io::Result<Vec<Attached>> {
     let mut ids = [0u32; 64];
     let mut count = 64u32;
     // SAFETY: `ids` has room for `count` numbers.

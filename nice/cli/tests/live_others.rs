@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Beside programs of others that are called for the same sockets, live: one on the cgroup above, which runs after
+//! netnice's, replaces the callback flags and sets another control.
+
+mod support;
+
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::LazyLock;
+
+use libbpf_rs::{Link, ObjectBuilder};
+use serde_json::Value;
+use support::*;
+
+static OBJECT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let object = directory().join("other.bpf.o");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/other.bpf.c");
+    let compiled = Command::new("clang")
+        .args(["-O2", "-g", "--target=bpf", "-c", source, "-o"])
+        .arg(&object)
+        .status();
+    assert!(compiled.unwrap().success());
+    object
+});
+
+/// Attaches the program of `tests/support/other.bpf.c` to a cgroup while the value lives.
+fn tuned(cgroup: &TestCgroup) -> Link {
+    let open = ObjectBuilder::default().open_file(&*OBJECT).unwrap();
+    let loaded = open.load().unwrap();
+    let directory = std::fs::File::open(&cgroup.0).unwrap();
+    let program = loaded.progs_mut().next().unwrap();
+    program.attach_cgroup(directory.as_raw_fd()).unwrap()
+}
+
+#[test]
+fn a_control_set_by_others_is_set_back_and_told() {
+    let cgroup = TestCgroup::new("others");
+    let _tuned = tuned(&cgroup);
+    let once = [probe().to_str().unwrap(), "once"];
+    let said = say(cgroup.contain(netnice(&["run", "--json", "--"]).args(once)));
+    let roles = ["listener", "client", "server"];
+    assert_sockets(&lines(&said.out), &roles, "netnice", 4);
+    let printed: Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(printed["connections"], 2, "{printed}");
+    assert_eq!(printed["restored"], 2, "{printed}");
+    assert_eq!(printed["ungoverned_connections"], 0, "{printed}");
+    let others = printed["other_programs"].to_string();
+    assert!(others.contains("the program tune (id "), "{printed}");
+    let said = say(cgroup.contain(netnice(&["run", "-v", "--"]).args(once)));
+    said.ended(0, "another control was set by the program tune (id ");
+}
+
+/// Of connections from before the program came nothing is known; those after it are governed again.
+#[test]
+fn others_attached_behind_are_overtaken_again() {
+    let cgroup = TestCgroup::new("behind");
+    let _first = tuned(&cgroup);
+    let once = [probe().to_str().unwrap(), "once"];
+    let _registered = keep_registered();
+    say(cgroup.contain(netnice(&["run", "--"]).args(once)));
+    let _second = tuned(&cgroup);
+    let said = say(cgroup.contain(netnice(&["run", "--"]).args(once)));
+    let roles = ["listener", "client", "server"];
+    assert_sockets(&lines(&said.out), &roles, "netnice", 4);
+}
+
+/// The flags that they replace are those by which received data is governed.
+#[test]
+fn a_download_yields_where_others_replace_flags() {
+    let cgroup = TestCgroup::new("flags");
+    let _tuned = tuned(&cgroup);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/downloads.py");
+    let server = format!("exec python3 {script} serve");
+    let link = ["--rate", "10mbit", "--delay", "20ms", "--queue", "83p"];
+    let program = env!("CARGO_BIN_EXE_netnice");
+    measure_until(
+        || {
+            let before = ["link", "--quiet", "--far", &server];
+            let after = ["--", "python3", script, "beside", program];
+            let mut command = netnice(&[&before[..], &link, &after].concat());
+            let said = say(cgroup.contain(&mut command));
+            assert_eq!(said.code, Some(0), "{}", said.err);
+            serde_json::from_str::<Value>(&said.out).unwrap()
+        },
+        |printed| {
+            let rate = |name: &str| printed[name].as_f64().unwrap();
+            let both = rate("low_beside") + rate("plain_beside");
+            rate("low") > 0.7 * rate("plain") && rate("low_beside") < 0.1 * both
+        },
+    );
+}
