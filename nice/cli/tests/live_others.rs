@@ -90,3 +90,31 @@ fn a_download_yields_where_others_replace_flags() {
         },
     );
 }
+
+/// As the network of containers without root is one: the name and the command line tell.
+#[test]
+fn attach_names_the_program_that_carries_the_traffic() {
+    let cgroup = TestCgroup::new("carried");
+    let mut inside = Command::new("unshare");
+    inside.args(["--net", "sleep", "300"]);
+    let inside = Process(cgroup.contain(&mut inside).spawn().unwrap());
+    let carrier = directory().join("slirp4netns");
+    output(Command::new("cp").arg("/bin/sleep").arg(&carrier));
+    let ours = std::fs::read_link("/proc/self/ns/net").unwrap();
+    eventually("a network namespace", || {
+        let theirs = std::fs::read_link(format!("/proc/{}/ns/net", inside.pid()));
+        theirs.is_ok_and(|theirs| theirs != ours)
+    });
+    // It sleeps for both numbers.
+    let carrier = Command::new(carrier)
+        .args(["300".to_owned(), inside.pid().to_string()])
+        .spawn();
+    let carrier = Process(carrier.unwrap());
+    let said = say(&mut netnice(&["attach", cgroup.path()]));
+    let words = format!("process {} (slirp4netns) carries", carrier.pid());
+    said.ended_in_one_line(0, &words);
+    drop(carrier);
+    let said = say(&mut netnice(&["attach", cgroup.path()]));
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    output(&mut netnice(&["detach", cgroup.path()]));
+}

@@ -11,6 +11,9 @@ use crate::runtime::pins::Pins;
 use crate::settings::Settings;
 use crate::systemd;
 
+/// The process that is systemd.
+const SYSTEMD: i32 = 1;
+
 /// Finds a cgroup by its path, in the cgroup file system or below its top, or, where systemd runs, by the name of its
 /// unit.
 pub fn find(name: &str) -> Result<Cgroup> {
@@ -54,9 +57,42 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     let processes = cgroup.processes_beneath()?;
     let mut outcome = renice::set_open(&processes, Some(settings), &attacher);
     outcome.future = true;
+    set_listening(cgroup.name(), Some(settings), &attacher, &mut outcome);
     outcome.receive_refused = attacher.receive_refused().map(str::to_owned);
     pins.close()?;
     Ok(outcome)
+}
+
+/// Changes the sockets by which systemd listens for a service (socket activation): they were made in systemd's own cgroup.
+fn set_listening(
+    name: &str,
+    settings: Option<&Settings>,
+    attacher: &Attacher,
+    outcome: &mut Outcome,
+) {
+    if !name.ends_with(".service") {
+        return;
+    }
+    let addresses = systemd::listening_for(name);
+    outcome.listening = renice::set_listening(SYSTEMD, &addresses, settings, attacher.storage());
+    outcome.sockets += outcome.listening;
+}
+
+/// Gives low priority to the sockets by which systemd listens for a service, whether or not it runs, or removes it; returns how
+/// many were changed.
+pub fn change_listening(service: &str, settings: Option<&Settings>) -> Result<usize> {
+    let addresses = systemd::listening_for(service);
+    if addresses.is_empty() {
+        return Ok(0);
+    }
+    let pins = Pins::open()?;
+    let attacher = match settings {
+        Some(settings) => Attacher::with(settings, &pins)?.1,
+        None => Attacher::open(&pins)?,
+    };
+    let changed = renice::set_listening(SYSTEMD, &addresses, settings, attacher.storage());
+    pins.close()?;
+    Ok(changed)
 }
 
 /// Returns true if a cgroup has low priority with these settings, by the programs and the control of this version. Received
@@ -93,6 +129,7 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     journal::forget_lost(pins.home(), cgroup.path(), None);
     let mut outcome = renice::set_open(&cgroup.processes_beneath()?, None, &attacher);
     outcome.future = true;
+    set_listening(cgroup.name(), None, &attacher, &mut outcome);
     pins.close()?;
     Ok(outcome)
 }

@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use nix::unistd::geteuid;
@@ -27,6 +28,8 @@ pub struct Outcome {
     pub processes: usize,
     /// Sockets changed: open connections and listening sockets.
     pub sockets: usize,
+    /// Sockets among them by which systemd listens for the service.
+    pub listening: usize,
     /// Processes whose files this user may not inspect.
     pub denied: usize,
     /// True if sockets that the processes open from now on are governed, too.
@@ -42,6 +45,7 @@ impl Outcome {
     pub fn add(&mut self, other: Outcome) {
         self.processes += other.processes;
         self.sockets += other.sockets;
+        self.listening += other.listening;
         self.denied += other.denied;
         self.future |= other.future;
         self.receive_refused = self.receive_refused.take().or(other.receive_refused);
@@ -114,6 +118,31 @@ pub(crate) fn set_open(pids: &[i32], settings: Option<&Settings>, attacher: &Att
         None => sockets.release(pids, Some(attacher.storage()), &mut outcome),
     }
     outcome
+}
+
+/// Gives low priority to the sockets by which a process listens at these addresses, and so to what is sent by the connections
+/// accepted there, or removes it; returns how many there were. As systemd has them, for services that it starts.
+pub(crate) fn set_listening(
+    pid: i32,
+    addresses: &[SocketAddr],
+    settings: Option<&Settings>,
+    storage: &SocketStorage,
+) -> usize {
+    if addresses.is_empty() {
+        return 0;
+    }
+    let mut outcome = Outcome::default();
+    Sockets::default().each(&[pid], &mut outcome, |socket| {
+        let at = options::local_address(socket);
+        if !options::listens(socket)? || !at.is_some_and(|at| addresses.contains(&at)) {
+            return Ok(false);
+        }
+        match settings {
+            Some(settings) => governance::govern(socket, settings, Some(storage)),
+            None => governance::release(socket, Some(storage)),
+        }
+    });
+    outcome.sockets
 }
 
 /// Fails if the process itself is another user's; inaccessible descendants are no error.

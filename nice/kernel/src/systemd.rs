@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -37,6 +38,24 @@ pub fn unit_of(path: &str) -> Option<&str> {
         path.rsplit('/').find(is_unit)
     };
     innermost(&[".service", ".scope"]).or_else(|| innermost(&[".slice"]))
+}
+
+/// Returns the addresses at which systemd itself listens for a service, by its `.socket` units: the service gets these sockets,
+/// or each connection, as it starts. Empty where systemd does not run.
+pub(crate) fn listening_for(service: &str) -> Vec<SocketAddr> {
+    let asked = |unit: &str, name| property(unit, name).ok().flatten().unwrap_or_default();
+    let triggers = asked(service, "TriggeredBy");
+    let sockets = triggers.split_whitespace();
+    let sockets = sockets.filter(|unit| unit.ends_with(".socket"));
+    sockets
+        .flat_map(|unit| stream_addresses(&asked(unit, "Listen")))
+        .collect()
+}
+
+/// Reads the property `Listen` of a socket unit: a line for each socket, such as `[::]:22 (Stream)`.
+fn stream_addresses(text: &str) -> Vec<SocketAddr> {
+    let address = |line: &str| line.strip_suffix(" (Stream)")?.parse().ok();
+    text.lines().filter_map(address).collect()
 }
 
 /// Runs `systemctl`, which is not looked up in PATH: this may run as root with the caller's
@@ -254,6 +273,13 @@ mod tests {
         let text = drop_in(Author::Attach, &words.map(str::to_owned));
         assert_eq!(text.lines().last(), Some(expected));
         assert!(text.contains("\n[Service]\n"), "{text}");
+    }
+
+    #[test]
+    fn the_addresses_of_a_socket_unit_are_those_of_streams() {
+        let text = "0.0.0.0:22 (Stream)\n[::]:22 (Stream)\n/run/x (Stream)\n[::]:53 (Datagram)";
+        let expected = ["0.0.0.0:22", "[::]:22"].map(|address| address.parse().unwrap());
+        assert_eq!(stream_addresses(text), expected);
     }
 
     #[test]

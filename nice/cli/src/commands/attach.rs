@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use netnice_kernel::cgroup::carriers;
+use netnice_kernel::cgroup::hierarchy::Cgroup;
 use netnice_kernel::renice::Outcome;
 use netnice_kernel::settings::Settings;
 use netnice_kernel::{Error, attach, need_root, systemd};
@@ -77,6 +79,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let cgroup = match attach::find(name) {
         Err(Error::UnknownUnit { .. }) if arguments.persist => {
+            // systemd listens for some services before they run.
+            attach::change_listening(&systemd::service(name)?, Some(&settings))?;
             text::print_line(&format!(
                 "netnice: {name} will have {} each time it starts; it does not run now",
                 standing(settings.control)
@@ -99,8 +103,29 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let outcome = attach::attach(&cgroup, &settings)?;
     let words = in_words(arguments, &settings, cgroup.path(), &outcome);
+    say_carriers(&cgroup)?;
     print_outcome(&outcome, arguments.json, &words)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Names what carries the traffic of the cgroup's processes over sockets of its own, and has no low priority.
+fn say_carriers(cgroup: &Cgroup) -> Result<()> {
+    let attached = attach::attached();
+    for carrier in carriers::of(cgroup)? {
+        if attached.contains(&carrier.cgroup) {
+            continue;
+        }
+        say!(
+            "netnice: process {} ({}) carries what is in {} to the network by connections of its own, which have no low \
+             priority: `netnice renice {}` or `netnice attach {}` governs them",
+            carrier.pid,
+            carrier.name,
+            cgroup.path(),
+            carrier.pid,
+            carrier.cgroup,
+        );
+    }
+    Ok(())
 }
 
 /// Attaches all cgroups of a preset that exist, and with `--persist` its services each time they start.
@@ -167,7 +192,7 @@ fn persist(name: &str, unit: &str) -> Result<()> {
 fn in_words(arguments: &Arguments, settings: &Settings, paths: &str, outcome: &Outcome) -> String {
     let preset = Preset::find(&arguments.cgroup).is_some();
     format!(
-        "{paths} {} {} now{}{}, {} included",
+        "{paths} {} {} now{}{}, {} included{}",
         match paths.contains(", ") {
             true => "have",
             false => "has",
@@ -182,6 +207,13 @@ fn in_words(arguments: &Arguments, settings: &Settings, paths: &str, outcome: &O
             false => "",
         },
         text::count(outcome.sockets as u64, "open TCP socket"),
+        match outcome.listening {
+            0 => String::new(),
+            many => format!(
+                "; of connections that systemd accepts by {} of the service what is sent has it, not what is received",
+                text::count(many as u64, "socket")
+            ),
+        },
     )
 }
 

@@ -80,6 +80,15 @@ fn is_absent(error: &anyhow::Error) -> bool {
     )
 }
 
+/// Detaches the sockets by which systemd listens for a service; returns how many had low priority.
+fn release_listening(name: &str) -> Result<usize> {
+    let name = match name.ends_with(".service") {
+        true => name.to_owned(),
+        false => format!("{name}.service"),
+    };
+    Ok(attach::change_listening(&name, None)?)
+}
+
 /// Detaches a cgroup or a unit.
 fn detach(name: &str) -> Result<(Outcome, String)> {
     // First, so that a service which starts meanwhile is not attached again.
@@ -99,8 +108,12 @@ fn detach(name: &str) -> Result<(Outcome, String)> {
             );
             (outcome, words)
         }
-        // A service that does not run has no cgroup, but perhaps a record or a drop-in.
+        // A service that does not run has no cgroup, but perhaps a record or a drop-in, or systemd listens for it.
         Err(error) => match attach::forget(name)? {
+            _ if release_listening(name)? > 0 => {
+                let words = format!("what systemd accepts for {name} has best effort again");
+                (Outcome::default(), words)
+            }
             Some(path) => (Outcome::default(), format!("{path} is no longer on record")),
             None if persisted => {
                 let words = format!("{name} is no longer attached when it starts");

@@ -2,6 +2,7 @@
 //! Cgroups: the hierarchy, the BPF programs attached to a cgroup, and processes and sockets made in one.
 
 pub mod attachment;
+pub mod carriers;
 pub(crate) mod fork;
 pub mod hierarchy;
 mod interfaces;

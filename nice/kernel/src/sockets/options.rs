@@ -3,12 +3,15 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, Priority, TcpCongestion};
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, setsockopt};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, getsockname, getsockopt, setsockopt,
+};
 
 /// Returns true for a TCP socket, or a Multipath TCP one, which passes its options on to TCP.
 pub(crate) fn is_tcp(socket: &impl AsFd) -> bool {
@@ -119,6 +122,22 @@ pub(crate) fn dscp(socket: &impl AsFd) -> io::Result<u8> {
 /// Returns true for a listening socket.
 pub(crate) fn listens(socket: &impl AsFd) -> io::Result<bool> {
     Ok(integer(socket, libc::SO_ACCEPTCONN)? != 0)
+}
+
+/// Returns the address that a socket has here, if it has an IP address.
+pub(crate) fn local_address(socket: &impl AsFd) -> Option<SocketAddr> {
+    let found = getsockname::<SockaddrStorage>(socket.as_fd().as_raw_fd()).ok()?;
+    let v4 = || {
+        found
+            .as_sockaddr_in()
+            .map(|it| SocketAddrV4::from(*it).into())
+    };
+    let v6 = || {
+        found
+            .as_sockaddr_in6()
+            .map(|it| SocketAddrV6::from(*it).into())
+    };
+    v4().or_else(v6)
 }
 
 /// Returns the cookie, which identifies a socket until the next boot.
