@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HTTP, on a thread of its own: `/metrics` in the format that the client asks for, and `/`, which names it.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,14 +15,28 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
 use super::account::{Account, lock};
 
-/// Connections served at the same time; others wait.
+/// Connections served at the same time.
 const MOST_CONNECTIONS: usize = 16;
-/// Time within which a connection must be done, so that an idle one does not keep its place.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections of one address served at the same time: some are left for others.
+const MOST_OF_A_PEER: usize = 8;
+
+/// How long a client is waited for.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// Until its request is there.
+    header: Duration,
+    /// Until it has the answer.
+    whole: Duration,
+}
+
+const PATIENCE: Patience = Patience {
+    header: Duration::from_secs(2),
+    whole: Duration::from_secs(10),
+};
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -29,6 +44,14 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Starts to listen; returns the address, whose port the kernel chose if it was 0.
 pub fn start(address: SocketAddr, account: Arc<Mutex<Account>>) -> Result<SocketAddr> {
+    start_with(address, account, PATIENCE)
+}
+
+fn start_with(
+    address: SocketAddr,
+    account: Arc<Mutex<Account>>,
+    patience: Patience,
+) -> Result<SocketAddr> {
     let listening = || {
         format!("listening on {address} (--listen ADDRESS:PORT chooses another address or port)")
     };
@@ -39,39 +62,60 @@ pub fn start(address: SocketAddr, account: Arc<Mutex<Account>>) -> Result<Socket
         .enable_all()
         .build()
         .context("starting the HTTP server")?;
-    std::thread::spawn(move || runtime.block_on(accept(listener, account)));
+    std::thread::spawn(move || runtime.block_on(accept(listener, account, patience)));
     Ok(address)
 }
 
-async fn accept(listener: TcpListener, account: Arc<Mutex<Account>>) {
+async fn accept(listener: TcpListener, account: Arc<Mutex<Account>>, patience: Patience) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let mut places = Places::default();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             // As when there are too many open files: others may close some.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
+        places.make_room(peer.ip());
         let account = Arc::clone(&account);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let service = service_fn(|request: Request<hyper::body::Incoming>| {
                 let answer = answer(request.method(), request.uri().path(), &request, &account);
                 async move { Ok::<_, Infallible>(answer) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
+                .header_read_timeout(patience.header)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
             // A client that goes away is not our failure.
-            let _ = tokio::time::timeout(PATIENCE, connection).await;
-            drop(place);
+            let _ = tokio::time::timeout(patience.whole, connection).await;
         });
+        places.taken.push_back((peer.ip(), task.abort_handle()));
+    }
+}
+
+/// The connections that are served, the oldest first. An answer is made at once, so that the oldest is one that waits for its
+/// client: where there is no place it goes, and who comes is never kept waiting by those who say nothing.
+#[derive(Default)]
+struct Places {
+    taken: VecDeque<(IpAddr, AbortHandle)>,
+}
+
+impl Places {
+    /// Closes the oldest connection of a peer that has too many, or of all peers.
+    fn make_room(&mut self, peer: IpAddr) {
+        self.taken.retain(|(_, task)| !task.is_finished());
+        let own = self.taken.iter().filter(|(of, _)| *of == peer).count();
+        let goes = match self.taken.len() {
+            _ if own >= MOST_OF_A_PEER => self.taken.iter().position(|(of, _)| *of == peer),
+            MOST_CONNECTIONS.. => Some(0),
+            _ => None,
+        };
+        if let Some((_, task)) = goes.and_then(|at| self.taken.remove(at)) {
+            task.abort();
+        }
     }
 }
 
@@ -174,6 +218,30 @@ mod tests {
         // Bytes that are no HTTP get an answer, and harm nobody.
         assert!(ask(address, "\r\n\0\x01 nonsense\r\n\r\n").contains("400"));
         assert!(ask(address, "GET / HTTP/1.0\r\n\r\n").contains("200"));
+    }
+
+    #[test]
+    fn clients_that_say_nothing_keep_nobody_waiting() {
+        let account = Arc::new(Mutex::new(Account::new()));
+        let long = Patience {
+            header: Duration::from_secs(3600),
+            whole: Duration::from_secs(3600),
+        };
+        let address = start_with("127.0.0.1:0".parse().unwrap(), account, long).unwrap();
+        let half = |_| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
+            stream
+        };
+        let mut silent: Vec<TcpStream> = (0..145).map(half).collect();
+        assert!(ask(address, "GET / HTTP/1.0\r\n\r\n").contains("200"));
+        // The oldest went, and the newest waits on.
+        assert_eq!(silent[0].read(&mut [0]).unwrap(), 0);
+        let newest = silent.last_mut().unwrap();
+        newest.write_all(b" netnice\r\n\r\n").unwrap();
+        let mut answer = [0; 15];
+        newest.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200 OK");
     }
 
     #[test]

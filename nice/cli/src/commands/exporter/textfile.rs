@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file for node_exporter's textfile collector. It is replaced whole, so that no reader finds a part of it.
 
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use nix::fcntl::{AT_FDCWD, AtFlags};
+use nix::unistd::linkat;
 
 /// The file, and where it is written before it gets its name.
 #[derive(Clone, Debug)]
@@ -35,23 +38,51 @@ impl Textfile {
 
     /// Replaces the file. All users may read it, as node_exporter has one of its own.
     pub fn write(&self, text: &str) -> Result<()> {
-        // A killed call may have left it.
+        // Of a call that was killed between two names, or where the file system has no files without one.
         let _ = fs::remove_file(&self.unfinished);
-        let written = OpenOptions::new()
-            .write(true)
-            // Follows no link that somebody else has put there.
-            .create_new(true)
-            .open(&self.unfinished)
-            .and_then(|mut file| {
-                // The caller's umask may be strict.
-                file.set_permissions(Permissions::from_mode(0o644))?;
-                file.write_all(text.as_bytes())
-            })
-            .and_then(|()| fs::rename(&self.unfinished, &self.path));
+        let written = (self.make(text)).and_then(|()| fs::rename(&self.unfinished, &self.path));
         if written.is_err() {
             let _ = fs::remove_file(&self.unfinished);
         }
         written.with_context(|| format!("writing {}", self.path.display()))
+    }
+
+    fn make(&self, text: &str) -> io::Result<()> {
+        let (mut file, named) = self.open()?;
+        // The caller's umask may be strict.
+        file.set_permissions(Permissions::from_mode(0o644))?;
+        file.write_all(text.as_bytes())?;
+        if named {
+            return Ok(());
+        }
+        let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let follow = AtFlags::AT_SYMLINK_FOLLOW;
+        Ok(linkat(
+            AT_FDCWD,
+            open.as_str(),
+            AT_FDCWD,
+            &self.unfinished,
+            follow,
+        )?)
+    }
+
+    /// Opens a file that has no name until it is complete, so that a call which is killed meanwhile leaves none. Not all file
+    /// systems have such files: returns whether it has its name already.
+    fn open(&self) -> io::Result<(File, bool)> {
+        let directory = match self.path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let mut options = OpenOptions::new();
+        options.write(true);
+        let unnamed = options
+            .clone()
+            .custom_flags(libc::O_TMPFILE)
+            .open(directory);
+        unnamed.map(|file| (file, false)).or_else(|_| {
+            // Follows no link that somebody else has put there.
+            Ok((options.create_new(true).open(&self.unfinished)?, true))
+        })
     }
 
     /// Removes the file.
@@ -80,6 +111,17 @@ mod tests {
         drop(directory);
         let error = textfile.write("three\n").unwrap_err();
         assert!(error.to_string().contains("netnice.prom"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_complete_has_no_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let textfile = Textfile::new(&directory.path().join("netnice.prom"));
+        let (mut file, named) = textfile.open().unwrap();
+        file.write_all(b"half").unwrap();
+        // What a call that is killed now leaves.
+        let left = fs::read_dir(directory.path()).unwrap().count();
+        assert_eq!((named, left), (false, 0));
     }
 
     #[test]
