@@ -118,3 +118,20 @@ fn attach_names_the_program_that_carries_the_traffic() {
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     output(&mut netnice(&["detach", cgroup.path()]));
 }
+
+/// A route's control may be locked: then nobody can set another.
+#[test]
+fn a_control_that_the_kernel_refuses_is_counted() {
+    let script = "ip link set lo up; \
+                  ip route replace local 127.0.0.1 dev lo table local congctl lock reno; exec \"$@\"";
+    let run = netnice(&["run", "--json", "--"]);
+    let said = say(Command::new("unshare")
+        .args(["--net", "sh", "-ec", script, "sh"])
+        .arg(run.get_program())
+        .args(run.get_args())
+        .arg(probe())
+        .args(["once", "4"]));
+    assert!(said.out.contains("client reno"), "{}", said.out);
+    let printed: Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(printed["ungoverned_connections"], 2, "{printed}");
+}

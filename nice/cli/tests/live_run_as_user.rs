@@ -314,3 +314,68 @@ fn other_commands_that_need_root_say_so_in_one_line() {
         assert!(said.err.contains("needs root: use sudo"), "{}", said.err);
     }
 }
+
+/// Runs the shell's script as root in a network namespace of its own, with the command as its arguments.
+fn in_own_network(script: &str, command: &Command) -> Command {
+    let mut outer = Command::new("unshare");
+    outer.args(["--net", "--mount", "sh", "-ec", script, "sh"]);
+    outer.arg(command.get_program()).args(command.get_args());
+    outer.current_dir("/");
+    outer
+}
+
+/// Gives the way to this host a control of its own, which the kernel sets as it connects.
+const ROUTE: &str =
+    "ip link set lo up; ip route replace local 127.0.0.1 dev lo table local congctl reno;";
+const AS_NOBODY: &str = r#"exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@""#;
+
+#[test]
+fn a_route_with_a_control_of_its_own_is_told() {
+    let _registered = keep_registered();
+    let mut run = netnice(&["run", "-v", "--"]);
+    run.arg(probe()).args(["once", "4"]);
+    let said = say(&mut in_own_network(&format!("{ROUTE}{AS_NOBODY}"), &run));
+    assert!(said.out.contains("client reno"), "{}", said.out);
+    said.ended(0, "not governed: no connection of ");
+    assert!(said.err.contains("congctl"), "{}", said.err);
+    assert!(!said.err.contains("nothing was moved"), "{}", said.err);
+}
+
+/// Without `-v` nobody waits for the command: the supervisor tells the system's log.
+#[test]
+fn what_was_not_governed_is_in_the_systems_log() {
+    let _registered = keep_registered();
+    let place = tempfile::tempdir_in(directory()).unwrap();
+    fs::set_permissions(
+        place.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let log = std::os::unix::net::UnixDatagram::bind(place.path().join("log")).unwrap();
+    fs::set_permissions(
+        place.path().join("log"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o666),
+    )
+    .unwrap();
+    log.set_read_timeout(Some(std::time::Duration::from_secs(60)))
+        .unwrap();
+    let mut run = netnice(&["run", "--"]);
+    run.arg(probe()).args(["once", "4"]);
+    let dev = format!(
+        "for it in null zero urandom; do touch {0}/$it; mount --bind /dev/$it {0}/$it; done; mount --rbind {0} /dev;",
+        place.path().display()
+    );
+    let said = say(&mut in_own_network(
+        &format!("{ROUTE}{dev}{AS_NOBODY}"),
+        &run,
+    ));
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let mut line = [0; 500];
+    let length = log.recv(&mut line).unwrap();
+    let line = String::from_utf8_lossy(&line[..length]).into_owned();
+    assert!(line.starts_with("<12>netnice["), "{line}");
+    assert!(
+        line.contains("of a command of user 65534: no connection of "),
+        "{line}"
+    );
+}

@@ -106,6 +106,11 @@ impl Totals {
         self.refused + self.displaced.saturating_sub(self.restored)
     }
 
+    /// Returns true if the direction that root alone has at low priority moved most.
+    pub fn mostly_received(&self) -> bool {
+        self.bytes_received > 4 * self.bytes_sent.max(10_000)
+    }
+
     /// Returns what has been added since `earlier`; 0 where the earlier sum is larger.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

@@ -45,6 +45,8 @@ Metrics:
   netnice_received_bytes_total          bytes received
   netnice_yields_total                  number of times that connections
                                         yielded, by direction
+  netnice_ungoverned_connections_total  times that connections had another
+                                        control
   netnice_retransmitted_packets_total   packets retransmitted
   netnice_state_seconds_total           time that connections spent in each
                                         state, by direction

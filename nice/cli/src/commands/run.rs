@@ -391,6 +391,8 @@ struct Summary<'a> {
     accepted_uncounted: Option<bool>,
     /// Connections that were left with another control than the run's: the kernel or another program saw to that.
     ungoverned_connections: Option<u64>,
+    /// Sockets of which no connection is known to have had the control, where the supervisor counts.
+    unaccounted_sockets: Option<u64>,
     /// Number of times another program changed the control of a connection and it was set again at once.
     restored: Option<u64>,
     /// Programs of others, in the kernel, that are called for the command's connections and may change them.
@@ -434,6 +436,7 @@ impl<'a> Summary<'a> {
             receiving_yields: totals.map(|totals| totals.receiving_yields),
             accepted_uncounted: sums.map(|sums| sums.accepted_uncounted > 0),
             ungoverned_connections: totals.map(|totals| totals.ungoverned()),
+            unaccounted_sockets: sums.map(|sums| sums.unaccounted),
             restored: totals.map(|totals| totals.restored),
             other_programs: ungoverned.others.iter().map(Other::to_string).collect(),
             open_uncounted: missing,
@@ -451,7 +454,7 @@ impl<'a> Summary<'a> {
             handed_in: HandedIn::default(),
             outside: &NOBODY,
             others: Vec::new(),
-            totals: Totals::default(),
+            sums: Sums::default(),
         };
         Self {
             ungoverned_because: Some(reason),
@@ -466,12 +469,17 @@ struct Ungoverned<'a> {
     outside: &'a BTreeSet<Outside>,
     /// Programs in the kernel that may change connections.
     others: Vec<Other>,
-    totals: Totals,
+    sums: Sums,
 }
 
 impl<'a> Ungoverned<'a> {
     fn cgroups(&self) -> BTreeSet<&'a str> {
         self.outside.iter().map(|one| one.cgroup.as_str()).collect()
+    }
+
+    /// Returns true if something was moved under another control, as far as that is known.
+    fn had_other_controls(&self) -> bool {
+        self.sums.totals.ungoverned() + self.sums.unaccounted > 0
     }
 
     /// Formats it in a sentence each.
@@ -492,7 +500,7 @@ impl<'a> Ungoverned<'a> {
         }
         let others: Vec<String> = self.others.iter().map(Other::to_string).collect();
         let others = others.join(", ");
-        match (self.totals.ungoverned(), others.is_empty()) {
+        match (self.sums.totals.ungoverned(), others.is_empty()) {
             (0, _) => {}
             (number, true) => sentences.push(format!(
                 "not governed: {}, since the kernel refused the control, or another program replaced it",
@@ -503,12 +511,26 @@ impl<'a> Ungoverned<'a> {
                 text::count(number, "connection")
             )),
         }
-        if self.totals.restored > 0 {
-            let times = text::count(self.totals.restored, "time");
+        if self.sums.totals.restored > 0 {
+            let times = text::count(self.sums.totals.restored, "time");
             sentences.push(format!(
                 "another control was set by {others} {times}, and set back at once"
             ));
         }
+        // Of other causes the sentences above say more.
+        let known = Sums {
+            unaccounted: self.sums.unaccounted,
+            totals: Totals {
+                sockets: self.sums.totals.sockets,
+                ..Totals::default()
+            },
+            ..Sums::default()
+        };
+        sentences.extend(
+            known
+                .ungoverned(true)
+                .map(|words| format!("not governed: {words}")),
+        );
         for cgroup in self.cgroups() {
             let mut there = self.outside.iter().filter(|one| one.cgroup == cgroup);
             let first = there.next().map_or(0, |one| one.pid);
@@ -542,7 +564,7 @@ fn print_summary(
         handed_in: entered.handed_in(),
         outside,
         others: entered.others(),
-        totals: sums.map(|sums| sums.totals).unwrap_or_default(),
+        sums: sums.unwrap_or_default(),
     };
     let missing = listed.err().map(|error| error.to_string());
     let means = entered.means();
@@ -558,7 +580,7 @@ fn print_summary(
     let none =
         sums.is_some_and(|sums| sums.totals.sockets == 0 && sums.totals.receiving_sockets == 0);
     // Without a connection of the command's own, those on sockets handed in must not seem to be nothing, nor others.
-    if !none || (ungoverned.handed_in.governed == 0 && ungoverned.totals.ungoverned() == 0) {
+    if !none || (ungoverned.handed_in.governed == 0 && !ungoverned.had_other_controls()) {
         say!("netnice: {words}");
     }
     if let Some(missing) = missing {
@@ -623,10 +645,6 @@ fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Contro
     words + &notes
 }
 
-fn mostly_received(totals: &Totals) -> bool {
-    totals.bytes_received > 4 * totals.bytes_sent.max(10_000)
-}
-
 /// Returns a note on the receiving side, which the sums over sent data do not cover.
 fn received(totals: &Totals, governed: bool, control: Control) -> String {
     if totals.receiving_sockets > 0 {
@@ -638,7 +656,7 @@ fn received(totals: &Totals, governed: bool, control: Control) -> String {
             text::count(totals.receiving_yields, "time"),
         );
     }
-    match (mostly_received(totals), governed) {
+    match (totals.mostly_received(), governed) {
         (false, _) => String::new(),
         (true, true) => {
             "; it mostly received, which could not be governed (Multipath TCP, or this \
@@ -694,10 +712,10 @@ mod tests {
             "1 connection with TCP for Diff-Serv (dstcp, by cgroup): 12.3 MB sent, 1.00 kB received"
         );
         let mut download = upload();
-        assert!(!mostly_received(&download.totals));
+        assert!(!download.totals.mostly_received());
         download.totals.bytes_sent = 500;
         download.totals.bytes_received = 5_000_000;
-        assert!(mostly_received(&download.totals));
+        assert!(download.totals.mostly_received());
         let refused = received(&download.totals, false, netnice);
         assert!(refused.contains("as root only"), "{refused}");
         assert!(received(&download.totals, true, netnice).contains("could not be governed"));
@@ -739,7 +757,7 @@ mod tests {
             handed_in: HandedIn::default(),
             outside: &BTreeSet::new(),
             others: Vec::new(),
-            totals: Totals::default(),
+            sums: Sums::default(),
         };
         let summary = Summary::new(Some(unread), None, "supervisor", false, netnice, &all);
         assert_eq!((summary.yields, summary.connections), (None, Some(1)));
@@ -766,11 +784,15 @@ mod tests {
             handed_in,
             outside: &outside,
             others: vec![other],
-            totals: Totals {
-                refused: 1,
-                displaced: 3,
-                restored: 2,
-                ..Totals::default()
+            sums: Sums {
+                totals: Totals {
+                    refused: 1,
+                    displaced: 3,
+                    restored: 2,
+                    ..Totals::default()
+                },
+                unaccounted: 4,
+                ..Sums::default()
             },
         };
         let words = ungoverned.in_words();
@@ -779,6 +801,7 @@ mod tests {
             "2 sockets handed in connected or listening stayed",
             "not governed: 2 connections, since the program tune (id 3) on the cgroup / replaced",
             "another control was set by the program tune (id 3) on the cgroup / 2 times, and",
+            "not governed: no connection of 4 sockets had the control: ",
             "process 7 and 1 other left low priority for the cgroup /a: ",
             "process 9 left low priority for the cgroup /b: ",
         ];

@@ -5,7 +5,25 @@ use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::Result;
 use crate::runtime::background;
 use crate::runtime::journal;
+use crate::runtime::log;
 use crate::runtime::pins::Pins;
+use crate::sockets::connections::Sums;
+use crate::sockets::storage::SocketStorage;
+
+/// Tells the system's log of connections that had another control: nobody waits for the command to say so.
+fn warn_of_ungoverned(pins: &Pins, path: &str, id: u64) {
+    let totals = SocketStorage::open(pins)
+        .ok()
+        .and_then(|storage| storage.totals(id));
+    let sums = Sums {
+        totals: totals.unwrap_or_default(),
+        ..Sums::default()
+    };
+    // Whether received data was to be governed is not known here.
+    if let Some(words) = sums.ungoverned(true) {
+        log::warn(&format!("of the command in {path}: {words}"));
+    }
+}
 
 /// Starts a process that removes the cgroup once no process holds its record or is in it. The caller must not be in the
 /// cgroup yet: the guard would inherit it.
@@ -18,6 +36,7 @@ pub(crate) fn remove_when_empty(cgroup: &Cgroup) -> Result<()> {
         if let Ok(cgroup) = Hierarchy::find().and_then(|hierarchy| hierarchy.open(&path)) {
             let _ = cgroup.wait_until_empty();
         }
+        warn_of_ungoverned(&pins, &path, id);
         let _ = pins.close();
     })
 }

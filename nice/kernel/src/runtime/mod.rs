@@ -5,4 +5,5 @@
 pub mod background;
 pub(crate) mod guard;
 pub mod journal;
+pub(crate) mod log;
 pub mod pins;

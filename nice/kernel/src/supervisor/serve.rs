@@ -9,12 +9,14 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv, send};
 use nix::sys::stat::fstat;
+use nix::unistd::getuid;
 
 use super::caller::{self, Surroundings, Wanted};
 use super::filter::{CONVENTIONS, socketcall};
 use super::listener::{Call, Listener};
 use crate::abi::{DSCP_LOWER_EFFORT, Flow};
 use crate::cgroup::attachment::Attacher;
+use crate::runtime::log;
 use crate::runtime::pins::Pins;
 use crate::settings::Settings;
 use crate::sockets::connections::{self, OF_A_SUPERVISOR, Sums};
@@ -40,6 +42,8 @@ struct Supervisor<'a> {
     /// True if a Multipath TCP socket was created: only its subflows have the control, and these have cookies of their
     /// own.
     uncounted: bool,
+    /// Sockets of TCP that were made without the control.
+    refused: u64,
     /// True if a program has listened: the cookies of its accepted connections are unknown.
     listens: bool,
 }
@@ -74,6 +78,7 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
         inodes: HashSet::new(),
         cookies: HashSet::new(),
         uncounted: false,
+        refused: 0,
         listens: false,
     };
     if let Some(attacher) = &supervisor.attacher {
@@ -83,6 +88,9 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
     }
     if send(client.as_raw_fd(), READY, MsgFlags::MSG_NOSIGNAL).is_ok() {
         supervisor.serve(client);
+        if let Some(words) = supervisor.sums().and_then(|sums| sums.ungoverned(false)) {
+            log::warn(&format!("of a command of user {}: {words}", getuid()));
+        }
     }
     if let Some(attacher) = &supervisor.attacher {
         attacher.storage().forget_totals(supervisor.group);
@@ -143,14 +151,18 @@ impl Supervisor<'_> {
             // Namespace and cgroup may have been those of another thread with the same number.
             Ok(Some(_)) => return,
             // An ordinary socket of its own network and cgroup is better than none.
-            Ok(None) => return self.listener.proceed(call),
+            Ok(None) => {
+                self.refused += 1;
+                return self.listener.proceed(call);
+            }
             Err(error) => return self.listener.fail(call, &error),
         };
         // All work precedes the hand-over: afterwards the program continues, and a signal interrupts its next call
         // unless the supervisor receives that at once.
         let governed = self.govern(&made);
-        if governed {
-            self.remember(&made);
+        match governed {
+            true => self.remember(&made),
+            false => self.refused += 1,
         }
         let handed_over = self
             .listener
@@ -255,17 +267,19 @@ impl Supervisor<'_> {
         if self.uncounted {
             return None;
         }
-        match &self.attacher {
+        let mut sums = match &self.attacher {
             Some(attacher) => {
                 let finished = || attacher.totals(self.group).unwrap_or_default();
                 // Connections that cannot be listed do not count.
-                Some(connections::of_group(self.group, finished).0)
+                connections::of_group(self.group, finished).0
             }
-            None => Some(Sums {
+            None => Sums {
                 accepted_uncounted: self.listens.into(),
                 ..connections::of_cookies(&self.cookies).ok()??
-            }),
-        }
+            },
+        };
+        sums.totals.refused += self.refused;
+        Some(sums)
     }
 }
 

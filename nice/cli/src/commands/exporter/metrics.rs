@@ -140,6 +140,8 @@ metrics! {
     sent: Family<Group, Counter>, "sent" [Unit::Bytes], "Bytes that the peers have acknowledged";
     received: Family<Group, Counter>, "received" [Unit::Bytes], "Bytes received";
     yields: Family<Directed, Counter>, "yields", "Number of times that connections yielded to others";
+    ungoverned: Family<Group, Counter>, "ungoverned_connections",
+        "Times that connections had another control: the kernel refused netnice's, or somebody replaced it";
     retransmitted: Family<Group, Counter>, "retransmitted" [Unit::Other("packets".to_owned())], "Packets retransmitted";
     in_state: Family<InState, Seconds>, "state" [Unit::Seconds],
         "Time that connections spent in each state, as found at the readings";
@@ -184,6 +186,9 @@ impl Metrics {
     /// Adds to a group's sums.
     pub fn add(&self, group: &Group, added: &netnice_kernel::abi::Totals) {
         self.sent.get_or_create(group).inc_by(added.bytes_sent);
+        self.ungoverned
+            .get_or_create(group)
+            .inc_by(added.ungoverned());
         // A connection that is governed in both directions is in both sums.
         let received = added.bytes_received.max(added.receiving_bytes);
         self.received.get_or_create(group).inc_by(received);
@@ -237,6 +242,7 @@ impl Metrics {
         self.sent.remove(group);
         self.received.remove(group);
         self.retransmitted.remove(group);
+        self.ungoverned.remove(group);
         for direction in [Direction::Sending, Direction::Receiving] {
             let labels = directed(group, direction);
             self.connections.remove(&labels);
@@ -347,6 +353,9 @@ mod tests {
             receiving_bytes: 12,
             receiving_sockets: 1,
             yields: 3,
+            refused: 1,
+            displaced: 4,
+            restored: 2,
             ..Totals::default()
         };
         metrics.add(&group, &totals);
@@ -383,6 +392,7 @@ mod tests {
             format!("netnice_connections{{{LABELS},direction=\"receiving\"}} 0"),
             format!("netnice_started_connections_total{{{LABELS},direction=\"sending\"}} 2"),
             format!("netnice_yields_total{{{LABELS},direction=\"sending\"}} 3"),
+            format!("netnice_ungoverned_connections_total{{{LABELS}}} 3"),
             format!(
                 "netnice_state_seconds_total{{{LABELS},direction=\"sending\",state=\"yielding\"}} 1.5"
             ),

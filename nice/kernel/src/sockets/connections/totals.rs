@@ -20,6 +20,9 @@ pub struct Sums {
     pub yields_unread: u64,
     /// Not 0 if the program has listened, so that its accepted connections are not counted.
     pub accepted_uncounted: u64,
+    /// Sockets made with the control of which no connection is known to have had it: they were never connected, or the route
+    /// to the peer set another control (`congctl`), which the kernel does as it connects.
+    pub unaccounted: u64,
 }
 
 impl Sums {
@@ -41,6 +44,36 @@ impl Sums {
                 self.totals.add(&connection.receiving_totals());
             }
         }
+    }
+}
+
+impl Sums {
+    /// Returns in words which part of what was moved had no low priority; `None` if nothing is known of such a part.
+    /// `receives`: received data is governed, too.
+    pub fn ungoverned(&self, receives: bool) -> Option<String> {
+        let mut parts = Vec::new();
+        let totals = &self.totals;
+        let count = |number: u64, one: &str| match number {
+            1 => format!("1 {one}"),
+            many => format!("{many} {one}s"),
+        };
+        if totals.ungoverned() > 0 {
+            parts.push(format!(
+                "{} had another control, since the kernel refused ours or somebody replaced it",
+                count(totals.ungoverned(), "connection")
+            ));
+        }
+        if totals.sockets == 0 && self.unaccounted > 0 {
+            parts.push(format!(
+                "no connection of {} had the control: they were never connected, or their route has one of its own \
+                 (congctl, see `ip route`)",
+                count(self.unaccounted, "socket")
+            ));
+        }
+        if !receives && totals.receiving_sockets == 0 && totals.mostly_received() {
+            parts.push("it mostly received, which has low priority as root only".to_owned());
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
@@ -124,8 +157,9 @@ pub(crate) fn of_cookies(cookies: &HashSet<u64>) -> Result<Option<Sums>> {
     let open: HashSet<u64> = open.iter().map(|one| one.cookie).collect();
     // Finished ones are read after the open ones, so that none that ends meanwhile is missed.
     for cookie in cookies.difference(&open) {
-        if let Some(finished) = finished.lookup::<Finished>(&cookie.to_ne_bytes()) {
-            sums.totals.add(&finished.totals);
+        match finished.lookup::<Finished>(&cookie.to_ne_bytes()) {
+            Some(finished) => sums.totals.add(&finished.totals),
+            None => sums.unaccounted += 1,
         }
     }
     Ok(Some(sums))
