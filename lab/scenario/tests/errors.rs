@@ -657,6 +657,38 @@ fn errors_in_a_trace_have_its_file_and_line() {
     insta::assert_snapshot!(all);
 }
 
+/// Whoever has written a scenario may name any file of whoever runs it.
+#[test]
+fn a_file_that_is_no_trace_is_not_shown_nor_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    std::fs::write(directory.path().join("secret"), "root:$6$salt:19000\n").unwrap();
+    let link = r#"rate = "10mbit""#;
+    assert!(SCENARIO.contains(link));
+    for (file, word) in [
+        ("fifo", "no regular file"),
+        ("secret", "whole number of milli"),
+    ] {
+        for text in [
+            SCENARIO.replacen(link, &format!("trace = {{ file = '{file}' }}"), 1),
+            SCENARIO.replace(
+                r#"application = "ftp""#,
+                &format!("application = {{ kind = 'trace', file = '{file}' }}"),
+            ),
+        ] {
+            let read = ScenarioFile::parse("test.toml", &text, &[], Some(directory.path()));
+            let error = read.unwrap_err().to_string();
+            assert!(!error.contains("salt"), "{error}");
+            assert!(
+                error.contains(word) || error.contains("a line needs"),
+                "{error}"
+            );
+        }
+    }
+}
+
 #[test]
 fn mistakes_in_a_control_file_have_its_line() {
     let directory = tempfile::tempdir().unwrap();

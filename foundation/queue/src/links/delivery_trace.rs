@@ -34,8 +34,12 @@ pub struct TraceError {
 impl FromStr for DeliveryTrace {
     type Err = TraceError;
 
-    /// Reads a trace; empty lines and those that begin with `#` do not count.
+    /// Reads a trace; empty lines and those that begin with `#` do not count. Lines of two numbers are seconds and Mb/s.
     fn from_str(text: &str) -> Result<DeliveryTrace, TraceError> {
+        let data = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with('#');
+        if (text.lines().find(data)).is_some_and(|line| line.split_whitespace().count() == 2) {
+            return of_rates(text);
+        }
         let mut times_ms: Vec<u64> = Vec::new();
         let mut last_line = 1;
         for (index, line) in text.lines().enumerate() {
@@ -48,12 +52,9 @@ impl FromStr for DeliveryTrace {
                 line: index + 1,
                 message,
             };
+            // What stands there is not shown: whoever wrote the scenario may have named a file of whoever runs it.
             let time: u64 = line.parse().map_err(|_| {
-                let line: String = line.chars().take(40).collect();
-                error(format!(
-                    "`{}` is not a whole number of milliseconds, such as 125",
-                    line.escape_debug()
-                ))
+                error("this is not a whole number of milliseconds, such as 125".to_owned())
             })?;
             if times_ms.last().is_some_and(|&last| time < last) {
                 return Err(error(format!(
@@ -86,6 +87,70 @@ impl FromStr for DeliveryTrace {
             }),
         }
     }
+}
+
+/// Reads a trace of rates: a time in seconds and the rate from then on in Mb/s on each line, as of the HSDPA sets and Pensieve. The
+/// last rate holds as long as the one before. An opportunity comes when the rate has made room for its bytes.
+fn of_rates(text: &str) -> Result<DeliveryTrace, TraceError> {
+    const BITS: f64 = (OPPORTUNITY_BYTES * 8) as f64;
+    let mut steps: Vec<(f64, f64)> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let error = |message: &str| TraceError {
+            line: index + 1,
+            message: message.to_owned(),
+        };
+        let mut words = line.split_whitespace().map(str::parse::<f64>);
+        let (Some(Ok(at)), Some(Ok(rate)), None) = (words.next(), words.next(), words.next())
+        else {
+            return Err(error(
+                "this is not a time in seconds and a rate in Mb/s, as in `0.5 3.2`",
+            ));
+        };
+        if !(0.0..=f64::from(u32::MAX) / 1e3).contains(&at) || !(0.0..=1e6).contains(&rate) {
+            return Err(error(
+                "the time must be 0 to 4294967 s, and the rate 0 to 1000000 Mb/s",
+            ));
+        }
+        if steps.last().is_some_and(|&(last, _)| at <= last) {
+            return Err(error(
+                "the time is not after that of the line before; times ascend",
+            ));
+        }
+        steps.push((at, rate));
+    }
+    let last = text.lines().count();
+    let [.., (before, _), (at, rate)] = steps[..] else {
+        return Err(TraceError {
+            line: last,
+            message: "a trace of rates needs two lines".to_owned(),
+        });
+    };
+    let begin = steps[0].0;
+    steps.push((2.0 * at - before, rate));
+    let mut times: Vec<String> = Vec::new();
+    let mut bits = 0.0;
+    for pair in steps.windows(2) {
+        let ((from, rate), to) = (pair[0], pair[1].0);
+        let per_second = rate * 1e6;
+        let mut at = from;
+        while per_second > 0.0 && at + (BITS - bits) / per_second <= to {
+            at += (BITS - bits) / per_second;
+            bits = 0.0;
+            times.push(format!("{:.0}", ((at - begin) * 1e3).ceil()));
+            if times.len() > MOST {
+                return Err(TraceError {
+                    line: last,
+                    message: format!("the trace is too long; allowed are {MOST} packets of it"),
+                });
+            }
+        }
+        bits += (to - at) * per_second;
+    }
+    times.join("\n").parse()
 }
 
 impl DeliveryTrace {
@@ -203,14 +268,28 @@ mod tests {
         }
     }
 
+    /// 1.2 Mb/s for a second, none for a second, 12 Mb/s for as long: 100, 0 and 1,000 packets.
+    #[test]
+    fn rates_become_opportunities() {
+        let trace: DeliveryTrace = "# s Mb/s\n7.0\t1.2\n8.0 0\n9 12\n".parse().unwrap();
+        assert_eq!((trace.opportunities(), trace.period_ms()), (1100, 3000));
+        let times = [0, 1, 99, 100, 101].map(|n| trace.time(n).as_nanos() / 1_000_000);
+        assert_eq!(times, [10, 20, 1000, 2001, 2002]);
+    }
+
     #[test]
     fn mistakes_have_their_line() {
         for (text, line, words) in [
             ("", 1, "no time after 0 ms"),
             ("# x\n0\n0\n", 3, "no time after 0 ms"),
             ("5\n\n4\n", 3, "earlier than the line before"),
-            ("5\n6.5\n", 2, "`6.5` is not a whole number"),
-            ("5\n-1\n", 2, "`-1` is not"),
+            ("5\n6.5\n", 2, "this is not a whole number"),
+            ("5\n-1\n", 2, "this is not"),
+            ("0 1\n", 1, "two lines"),
+            ("0 1\n1 x\n", 2, "as in `0.5 3.2`"),
+            ("0 1\n1 -1\n", 2, "the rate 0 to"),
+            ("1 1\n1 1\n", 2, "times ascend"),
+            ("0 1000000\n4000000 1\n", 2, "too long"),
             ("99999999999\n", 1, "too long"),
         ] {
             let error = text.parse::<DeliveryTrace>().unwrap_err();

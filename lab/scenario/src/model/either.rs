@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values that can be written in two ways.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
@@ -39,8 +40,9 @@ impl<'de> Deserialize<'de> for Seeds {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Seeds, A::Error> {
                 let mut seeds = Vec::new();
+                let mut known = HashSet::new();
                 while let Some(seed) = list.next_element::<u64>()? {
-                    if seeds.contains(&seed) {
+                    if !known.insert(seed) {
                         return Err(A::Error::custom(format!("seed {seed} is given twice")));
                     }
                     seeds.push(seed);

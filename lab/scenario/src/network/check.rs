@@ -42,9 +42,14 @@ pub(super) fn check_values(scenario: &Scenario) -> Vec<Problem> {
         );
     }
     check_sampling(scenario, &scenario.sampling, &mut findings);
+    let mut names = BTreeSet::new();
     for (index, phase) in scenario.phases.iter().enumerate() {
         let place = Place::key("phases").at(index);
-        check_phase(scenario, index, phase, &place, &mut findings);
+        if !names.insert(&phase.name) {
+            let text = format!("there is a phase `{}` already", phase.name);
+            findings.add(&place.at("name"), text);
+        }
+        check_phase(scenario, phase, &place, &mut findings);
     }
     for (index, node) in scenario.nodes.iter().enumerate() {
         check_node(node, &Place::key("nodes").at(index), &mut findings);
@@ -122,19 +127,8 @@ fn check_sampling(scenario: &Scenario, sampling: &Sampling, findings: &mut Findi
     }
 }
 
-fn check_phase(
-    scenario: &Scenario,
-    index: usize,
-    phase: &Phase,
-    place: &Place,
-    findings: &mut Findings,
-) {
+fn check_phase(scenario: &Scenario, phase: &Phase, place: &Place, findings: &mut Findings) {
     findings.name(&phase.name, &place.at("name"));
-    let before = &scenario.phases[..index];
-    if before.iter().any(|other| other.name == phase.name) {
-        let text = format!("there is a phase `{}` already", phase.name);
-        findings.add(&place.at("name"), text);
-    }
     if phase.from >= phase.to {
         let text = format!("must be after `from`, which is {}", phase.from);
         findings.add(&place.at("to"), text);

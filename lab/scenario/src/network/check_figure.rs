@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks of the figures that a scenario asks for.
 
+use std::collections::BTreeSet;
+
 use super::findings::Findings;
 use super::problem::Place;
 use crate::did_you_mean::among;
@@ -8,11 +10,11 @@ use crate::model::{Application, DerivedFigure, FlowQuantity, Scenario};
 
 /// Checks `[[figures]]`.
 pub(super) fn check_figures(scenario: &Scenario, findings: &mut Findings) {
+    let mut names = BTreeSet::new();
     for (index, figure) in scenario.figures.iter().enumerate() {
         let place = Place::key("figures").at(index);
         findings.name(&figure.name, &place.at("name"));
-        let before = &scenario.figures[..index];
-        if before.iter().any(|other| other.name == figure.name) {
+        if !names.insert(&figure.name) {
             let text = format!("there is a figure `{}` already", figure.name);
             findings.add(&place.at("name"), text);
         }

@@ -17,7 +17,7 @@ pub(super) fn read(
     let Some(directory) = directory else {
         return Err("a text without a place has no files beside it".to_owned());
     };
-    let text = input::read(&directory.join(file), most)
+    let text = input::read_regular(&directory.join(file), most)
         .map_err(|error| format!("`{file}` cannot be read: {error}"))?;
     let text = String::from_utf8(text).map_err(|_| format!("`{file}` is no text in UTF-8"))?;
     hash.update([0]);

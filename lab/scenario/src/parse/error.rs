@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors of a scenario file, as people read them.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use super::fault::Origin;
@@ -32,9 +33,10 @@ impl ScenarioError {
         text: &str,
         problems: Vec<(Option<Origin>, Problem)>,
     ) -> ScenarioError {
+        let lines = Lines::of(text);
         let problems = problems.into_iter().map(|(origin, problem)| {
             let (source, line_and_column) = match origin {
-                Some(Origin::File(span)) => (file.to_owned(), Some(place(text, span.start))),
+                Some(Origin::File(span)) => (file.to_owned(), Some(lines.place(span.start))),
                 Some(Origin::Outside(setting)) => (setting, None),
                 None => (file.to_owned(), None),
             };
@@ -45,21 +47,18 @@ impl ScenarioError {
                 message: problem.message,
             }
         });
-        let mut different: Vec<ScenarioProblem> = Vec::new();
-        for problem in problems {
-            // A default that is wrong is so for each link or flow that has it.
-            let is_same = |other: &ScenarioProblem| {
-                problem.line_and_column.is_some()
-                    && other.line_and_column == problem.line_and_column
-                    && other.source == problem.source
-                    && other.message == problem.message
-            };
-            if !different.iter().any(is_same) {
-                different.push(problem);
-            }
-        }
+        // A default that is wrong is so for each link or flow that has it.
+        let mut known = HashSet::new();
+        let different = problems.filter(|problem| {
+            let ScenarioProblem {
+                source, message, ..
+            } = problem;
+            problem
+                .line_and_column
+                .is_none_or(|place| known.insert((place, source.clone(), message.clone())))
+        });
         ScenarioError {
-            problems: different,
+            problems: different.collect(),
         }
     }
 
@@ -75,12 +74,27 @@ impl ScenarioError {
     }
 }
 
-/// Line and column of a byte, from 1.
-fn place(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset.min(text.len())).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-    (line, column)
+/// The lines of a text.
+struct Lines<'a> {
+    text: &'a str,
+    /// The bytes at which they begin.
+    begins: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        let begins = std::iter::once(0).chain(ends).collect();
+        Self { text, begins }
+    }
+
+    /// Line and column of a byte, from 1.
+    fn place(&self, offset: usize) -> (usize, usize) {
+        let offset = offset.min(self.text.len());
+        let line = self.begins.partition_point(|&begin| begin <= offset);
+        let before = self.text.get(self.begins[line - 1]..offset);
+        (line, before.unwrap_or_default().chars().count() + 1)
+    }
 }
 
 impl fmt::Display for ScenarioProblem {
@@ -114,3 +128,22 @@ impl fmt::Display for ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_line_and_a_column_in_characters() {
+        let lines = Lines::of("ab\nüc\n");
+        for (offset, place) in [
+            (0, (1, 1)),
+            (2, (1, 3)),
+            (3, (2, 1)),
+            (5, (2, 2)),
+            (99, (3, 1)),
+        ] {
+            assert_eq!(lines.place(offset), place, "{offset}");
+        }
+    }
+}
