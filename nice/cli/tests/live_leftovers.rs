@@ -8,6 +8,7 @@ mod support;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -239,6 +240,60 @@ fn a_strict_umask_shuts_nobody_out() {
     });
     let status = output(&mut netnice_as_nobody(&["status"]));
     assert!(status.contains("netnice  127.0.0.1:"), "{status}");
+}
+
+/// The modes of all files below a directory, without a BPF file system there.
+fn modes_below(directory: &std::path::Path, found: &mut Vec<(std::path::PathBuf, u32)>) {
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        let kind = entry.file_type().unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        found.push((entry.path(), mode));
+        if kind.is_dir() && entry.file_name() != "bpf" {
+            modes_below(&entry.path(), found);
+        }
+    }
+}
+
+#[test]
+fn modes_are_set_and_not_inherited() {
+    let _alone = alone();
+    let cgroup = TestCgroup::new("modes");
+    for umask in ["000", "077"] {
+        let prefix = tempfile::tempdir().unwrap();
+        let netnice_under = |arguments: &str| {
+            let program = netnice(&[]).get_program().to_owned();
+            let script = format!("umask {umask}; exec \"$0\" {arguments}");
+            output(
+                std::process::Command::new("sh")
+                    .arg("-c")
+                    .arg(script)
+                    .arg(program),
+            );
+        };
+        let at = prefix.path().join("deep").display().to_string();
+        netnice_under(&format!("install --prefix {at}"));
+        netnice_under(&format!("attach {}", cgroup.path()));
+        let mut found = Vec::new();
+        for place in ["/run/netnice".as_ref(), prefix.path()] {
+            modes_below(place, &mut found);
+        }
+        for (path, mode) in &found {
+            assert_eq!(mode & 0o022, 0, "{umask}: {} has {mode:o}", path.display());
+        }
+        let of = |name: &str| {
+            found
+                .iter()
+                .find(|(path, _)| path.ends_with(name))
+                .unwrap()
+                .1
+        };
+        let (installed, program) = (of("netnice/installed"), of("bin/netnice"));
+        assert_eq!((installed, program), (0o644, 0o755), "{umask}");
+        // Who may open a file may lock it, and so keep others waiting.
+        assert_eq!((of("netnice/lock"), of("netnice/loading")), (0o600, 0o600));
+        netnice_under(&format!("detach {}", cgroup.path()));
+        netnice_under(&format!("uninstall --prefix {at}"));
+    }
 }
 
 #[test]

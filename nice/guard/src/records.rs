@@ -13,16 +13,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use netnice_kernel::locked_file::{Locked, lock};
 use netnice_link::Namespace;
 use netnice_link::namespace::{end_processes, inode_of};
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::FlockArg;
 
 /// Directory of the records, for root only.
 const PLACE: &str = "/run/netnice-guards";
 
 /// Record of this process.
 pub(super) struct Record {
-    file: Flock<File>,
+    file: Locked,
     path: PathBuf,
 }
 
@@ -58,8 +59,7 @@ impl Record {
             .mode(0o600)
             .custom_flags(libc::O_NOFOLLOW)
             .open(&hidden)?;
-        let file =
-            Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error)?;
+        let file = lock(file, FlockArg::LockExclusiveNonblock)?;
         file.set_len(0)?;
         let path = place.join(own);
         fs::rename(&hidden, &path)?;
@@ -126,7 +126,7 @@ fn clear_in(place: &Path) {
             continue;
         };
         // Not while its process lives.
-        let Ok(file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
+        let Ok(file) = lock(file, FlockArg::LockExclusiveNonblock) else {
             continue;
         };
         let mut content = Vec::new();

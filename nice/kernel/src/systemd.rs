@@ -2,9 +2,11 @@
 //! The system's service manager: the cgroup of a unit, and drop-ins by which a service is attached
 //! each time it starts (man 5 systemd.unit, man 5 systemd.service).
 
-use std::fs;
+use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write};
+
 use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -124,7 +126,7 @@ pub fn persist(unit: &str, author: Author, command: &[String]) -> Result<()> {
     let directory = drop_in_directory(unit);
     let file = directory.join(DROP_IN);
     let writing = || format!("writing {}", file.display());
-    fs::create_dir_all(&directory).doing(writing)?;
+    make_directories(&directory).doing(writing)?;
     write_whole(&file, &drop_in(author, command)).doing(writing)
 }
 
@@ -187,6 +189,11 @@ pub fn forget_all() -> Result<()> {
     }
 }
 
+/// Creates a directory, and those above it, in which nobody else may write whatever the caller's umask is.
+pub fn make_directories(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
 fn drop_in_directory(unit: &str) -> PathBuf {
     Path::new(UNITS).join(format!("{unit}.d"))
 }
@@ -196,6 +203,8 @@ fn drop_in_directory(unit: &str) -> PathBuf {
 fn write_whole(file: &Path, text: &str) -> io::Result<()> {
     let beside = file.with_extension("unfinished");
     let mut written = fs::File::create(&beside)?;
+    // systemd runs as root what is in it, whatever the caller's umask is.
+    written.set_permissions(Permissions::from_mode(0o644))?;
     written.write_all(text.as_bytes())?;
     written.sync_all()?;
     fs::rename(&beside, file)

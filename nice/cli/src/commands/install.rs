@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use netnice_kernel::{locked_file, need_root, systemd};
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::FlockArg;
 
 use netnice_terminal::text;
 
@@ -144,7 +144,7 @@ fn copy_to(program: &Path) -> Result<()> {
         return Ok(());
     }
     let directory = program.parent().context("the path has no directory")?;
-    fs::create_dir_all(directory).with_context(copying)?;
+    systemd::make_directories(directory).with_context(copying)?;
     let copy = |to: &mut File| {
         let mut from = File::open("/proc/self/exe")?;
         io::copy(&mut from, to).map(drop)
@@ -211,7 +211,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Locks a directory against other calls that copy to it. A lock file would stay behind.
-fn lock(directory: &Path) -> io::Result<Flock<File>> {
+fn lock(directory: &Path) -> io::Result<locked_file::Locked> {
     locked_file::lock(File::open(directory)?, FlockArg::LockExclusive)
 }
 

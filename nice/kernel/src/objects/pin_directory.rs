@@ -8,10 +8,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::MapHandle;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::FlockArg;
 
 use crate::error::{Context, Result, libbpf};
-use crate::locked_file;
+use crate::locked_file::{self, Locked};
 
 const HOME: &str = "/run/netnice";
 
@@ -43,7 +43,7 @@ pub struct PinDirectory {
 /// Lock for loading and pinning, which one process holds at a time.
 #[derive(Debug)]
 pub(crate) struct Loading {
-    _lock: Flock<File>,
+    _lock: Locked,
 }
 
 impl PinDirectory {
@@ -100,7 +100,7 @@ pub(crate) fn make_directory(path: &Path) -> Result<()> {
 }
 
 /// Opens and locks a file in `home`, and ensures that the path still names it.
-pub(crate) fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Flock<File>> {
+pub(crate) fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Locked> {
     let path = home.join(name);
     loop {
         make_directory(home)?;

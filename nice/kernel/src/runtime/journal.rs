@@ -11,12 +11,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::FlockArg;
 
 use crate::cgroup::attachment;
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Context, Error, Result};
-use crate::locked_file::{lock, replace_locked};
+use crate::locked_file::{Locked, lock, replace_locked};
 use crate::objects::pin_directory::{self, PinDirectory};
 use crate::sockets::storage;
 
@@ -44,7 +44,7 @@ impl Kind {
 /// The record of a cgroup, held locked.
 #[derive(Debug)]
 pub struct Record {
-    _lock: Flock<File>,
+    _lock: Locked,
     path: PathBuf,
 }
 

@@ -13,19 +13,21 @@
 //! All mount namespaces share this place: a process in another mount namespace than that of PID 1 (`ip netns exec`
 //! creates one) uses the files of PID 1's.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::FlockArg;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use nix::unistd::fchdir;
 
 use crate::error::{Context, Result, need_root};
+use crate::locked_file::Locked;
 use crate::objects::control;
 use crate::objects::pin_directory::{PinDirectory, lock, make_directory, namespace_of_init};
 use crate::runtime::journal;
@@ -34,7 +36,7 @@ use crate::runtime::journal;
 #[derive(Debug)]
 pub struct Pins {
     directory: PinDirectory,
-    lock: Flock<File>,
+    lock: Locked,
     given_back: bool,
 }
 
@@ -80,7 +82,9 @@ impl Pins {
     pub fn set_installed(&self, installed: bool) -> Result<()> {
         let marker = self.home().join("installed");
         let result = if installed {
-            fs::write(&marker, "")
+            // The caller's umask may be loose or strict.
+            let mode = Permissions::from_mode(0o644);
+            fs::write(&marker, "").and_then(|()| fs::set_permissions(&marker, mode))
         } else {
             match fs::remove_file(&marker) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -2,15 +2,15 @@
 //! The record of the cgroups that `netnice apply` has attached, so that the next call detaches those that the file no
 //! longer names. It is written before anything changes, and is gone after a reboot, as the attachments are.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use netnice_kernel::locked_file::{lock, replace_locked};
+use netnice_kernel::locked_file::{Locked, lock, replace_locked};
 use netnice_kernel::objects::pin_directory;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::FlockArg;
 use serde::{Deserialize, Serialize};
 
 /// File name of the record, in /run, where root alone writes.
@@ -30,7 +30,7 @@ pub struct Applied {
 /// The record, held locked: no two calls apply at a time.
 pub struct Record {
     path: PathBuf,
-    lock: Flock<File>,
+    lock: Locked,
     /// The cgroups on record.
     pub applied: Vec<Applied>,
 }
