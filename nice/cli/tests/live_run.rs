@@ -4,6 +4,7 @@
 mod support;
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -490,4 +491,44 @@ fn root_with_few_capabilities_is_served_as_a_user() {
         said.out
     );
     assert!(said.err.contains("supervisor"), "{}", said.err);
+}
+
+#[test]
+fn who_asks_for_a_rate_learns_what_there_is() {
+    for option in ["--rate", "--limit", "--bwlimit"] {
+        let said = say(&mut netnice(&["run", option, "2mbit", "--", "true"]));
+        said.ended_in_one_line(2, "netnice has no rate: it takes what others leave");
+    }
+}
+
+/// What a process has got from its caller; of descriptors the numbers.
+const SURROUNDINGS: &str = r#"
+grep -E '^(Uid|Gid|Groups|Cap...|Sig(Blk|Ign)|ShdPnd):' /proc/self/status
+env | grep -v '^_=' | sort
+ls /proc/self/fd; pwd; umask; nice; ulimit -a
+readlink /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/pid /proc/self/ns/user
+"#;
+
+#[test]
+fn the_command_gets_what_it_would_get_without() {
+    let _registered = keep_registered();
+    let with_user = |command: &mut Command, user: Option<u32>| {
+        if let Some(user) = user {
+            command.uid(user).gid(user);
+        }
+        let printed = output(command.current_dir("/"));
+        // Signals 32 and 33 are libc's own, in each program that has threads (man 7 nptl).
+        let own: u64 = 0b11 << 31;
+        let line = |line: &str| match line.strip_prefix("SigIgn:\t") {
+            Some(mask) => format!("{:x}", u64::from_str_radix(mask, 16).unwrap() & !own),
+            None => line.to_owned(),
+        };
+        printed.lines().map(line).collect::<Vec<_>>()
+    };
+    for user in [None, Some(NOBODY)] {
+        let mut plain = Command::new("sh");
+        let expected = with_user(plain.args(["-c", SURROUNDINGS]), user);
+        let mut run = netnice(&["run", "--", "sh", "-c", SURROUNDINGS]);
+        assert_eq!(with_user(&mut run, user), expected, "{user:?}");
+    }
 }

@@ -379,3 +379,26 @@ fn what_was_not_governed_is_in_the_systems_log() {
         "{line}"
     );
 }
+
+#[test]
+fn without_its_supervisor_no_socket_comes_about() {
+    let _registered = keep_registered();
+    let script = "import errno, socket\nprint('up', flush=True)\ninput()\n\
+                  try: socket.socket()\nexcept OSError as error: print(errno.errorcode[error.errno])";
+    let mut command = netnice_as_nobody(&["run", "--", "python3", "-c", script]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(printed.next().unwrap().unwrap(), "up");
+    let marker = "import errno";
+    let supervisors = processes_called("nn-supervisor", marker);
+    assert_eq!(supervisors.len(), 1, "{supervisors:?}");
+    let supervisor = nix::unistd::Pid::from_raw(supervisors[0]);
+    nix::sys::signal::kill(supervisor, nix::sys::signal::Signal::SIGKILL).unwrap();
+    writeln!(child.stdin.take().unwrap()).unwrap();
+    assert_eq!(printed.next().unwrap().unwrap(), "ENOSYS");
+    assert!(child.wait().unwrap().success());
+}
