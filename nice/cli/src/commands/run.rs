@@ -11,7 +11,8 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, ValueHint};
 use netnice_kernel::abi::Totals;
 use netnice_kernel::connections::Sums;
 use netnice_kernel::control::Control;
@@ -118,8 +119,11 @@ pub struct Arguments {
     /// netnice's: for trying one's own. As root only
     #[arg(long, value_name = "FILE", conflicts_with = "control", help_heading = HEADING)]
     control_file: Option<PathBuf>,
+    /// What others would set; there is none
+    #[arg(long, hide = true, aliases = ["limit", "bwlimit", "max-rate"], value_name = "RATE")]
+    rate: Option<String>,
     /// Program to run, with its arguments
-    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
     #[command(flatten)]
     low_priority: LowPriority,
@@ -127,6 +131,13 @@ pub struct Arguments {
 
 /// Runs the command and returns its exit code.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.rate.is_some() {
+        // Those who look for a limit learn what there is in its place.
+        let message = "netnice has no rate: it takes what others leave, however much that is; a limit of the command's own, such as \
+                       rsync's --bwlimit, holds as well";
+        let error = crate::Netnice::command().error(ErrorKind::UnknownArgument, message);
+        return Err(error.into());
+    }
     let settings = match &arguments.control_file {
         None => arguments.low_priority.settings()?,
         Some(file) => arguments.low_priority.settings_of_file(file)?,

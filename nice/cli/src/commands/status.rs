@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
 use netnice_kernel::attach;
@@ -30,6 +31,7 @@ Examples:
   netnice status
   netnice status --watch
   netnice status --sort delay --unit backup.service
+  netnice status --cgroup /user.slice --top 5
   netnice status --json | jq '.connections[].peer'
 
 Columns:
@@ -85,6 +87,12 @@ pub struct Arguments {
     /// Show only connections of this unit of systemd; without a suffix, of the service
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
+    /// Show only connections of this cgroup and those below it, by a path as in the column CGROUP or of the cgroup file system
+    #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
+    cgroup: Option<String>,
+    /// Show only the first N of the order, by default the largest rates
+    #[arg(long, value_name = "N", conflicts_with = "watch", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
     /// Show only connections with this congestion control
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
@@ -92,7 +100,7 @@ pub struct Arguments {
 
 impl Arguments {
     fn filters(&self) -> bool {
-        self.unit.is_some() || self.control.is_some()
+        self.unit.is_some() || self.cgroup.is_some() || self.control.is_some()
     }
 
     /// Reads the connections that are to be shown.
@@ -109,8 +117,31 @@ impl Arguments {
                 path.is_some_and(|path| is_in_unit(path, unit))
             });
         }
+        if let Some(cgroup) = &self.cgroup {
+            let within = attach::find(cgroup)?
+                .path()
+                .trim_end_matches('/')
+                .to_owned();
+            let cgroups = connections.iter().map(Connection::cgroup_of_settings);
+            paths.find(cgroups.collect());
+            connections.retain(|one| {
+                let path = paths.get(one.cgroup_of_settings());
+                path.is_some_and(|path| is_within(path, &within))
+            });
+        }
         Ok(connections)
     }
+
+    /// Returns the order, if one is asked for: the first connections are those with the largest rates.
+    fn order(&self) -> Option<Sort> {
+        self.sort.or_else(|| self.top.map(|_| Sort::default()))
+    }
+}
+
+/// Returns true if a cgroup is another one or below it.
+fn is_within(path: &str, above: &str) -> bool {
+    let below = path.strip_prefix(above);
+    below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
 }
 
 /// Returns true if a cgroup belongs to a unit: if the unit's name is a part of its path.
@@ -146,10 +177,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     loop {
         let mut connections = arguments.list(&mut paths)?;
         view.look_up(&connections);
-        if let Some(sort) = arguments.sort {
+        if let Some(sort) = arguments.order() {
             // Stable: what is equal stays in the order of age.
             connections.sort_by_cached_key(|one| sort.order(&view.entry(one)));
         }
+        connections.truncate(arguments.top.map_or(usize::MAX, |top| top as usize));
         let shown = match arguments.json {
             true => view.json(&connections)?,
             false => view.table(&connections, arguments.filters()),
@@ -460,6 +492,19 @@ fn delays(signal: Signal, over: Duration, threshold: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cgroup_is_within_itself_and_those_above() {
+        for (path, above, expected) in [
+            ("/a/b", "/a", true),
+            ("/a", "/a", true),
+            ("/ab", "/a", false),
+            ("/", "/a", false),
+            ("/a", "", true),
+        ] {
+            assert_eq!(is_within(path, above), expected, "{path} {above}");
+        }
+    }
 
     #[test]
     fn a_units_connections_are_those_in_its_cgroup_and_below() {

@@ -236,7 +236,9 @@ mod tests {
         let mut silent: Vec<TcpStream> = (0..145).map(half).collect();
         assert!(ask(address, "GET / HTTP/1.0\r\n\r\n").contains("200"));
         // The oldest went, and the newest waits on.
-        assert_eq!(silent[0].read(&mut [0]).unwrap(), 0);
+        let oldest = silent[0].read(&mut [0]);
+        // Closed before its bytes were read, it may be reset.
+        assert!(!oldest.is_ok_and(|length| length > 0));
         let newest = silent.last_mut().unwrap();
         newest.write_all(b" netnice\r\n\r\n").unwrap();
         let mut answer = [0; 15];
