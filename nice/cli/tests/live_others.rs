@@ -135,3 +135,29 @@ fn a_control_that_the_kernel_refuses_is_counted() {
     let printed: Value = serde_json::from_str(&said.err).unwrap();
     assert_eq!(printed["ungoverned_connections"], 2, "{printed}");
 }
+
+/// As a service has them that gets its connections from somebody else, after it was attached.
+#[test]
+fn status_names_who_holds_connections_made_elsewhere() {
+    let cgroup = TestCgroup::new("elsewhere");
+    output(&mut netnice(&["attach", cgroup.path()]));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let connection = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let mut holder = Command::new("sleep");
+    holder
+        .arg("300")
+        .stdin(std::os::fd::OwnedFd::from(connection));
+    let holder = Process(cgroup.contain(&mut holder).spawn().unwrap());
+    let words = format!("no low priority: 1 connection of process {}", holder.pid());
+    let status = output(&mut netnice(&["status"]));
+    assert!(status.contains(&words), "{status}");
+    output(&mut netnice(&[
+        "renice",
+        "--pid",
+        &holder.pid().to_string(),
+    ]));
+    let status = output(&mut netnice(&["status"]));
+    assert!(!status.contains("no low priority"), "{status}");
+    drop(holder);
+    output(&mut netnice(&["detach", cgroup.path()]));
+}

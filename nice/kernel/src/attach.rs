@@ -9,6 +9,7 @@ use crate::renice::{self, Outcome};
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
 use crate::settings::Settings;
+use crate::sockets::connections;
 use crate::systemd;
 
 /// The process that is systemd.
@@ -132,6 +133,22 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     set_listening(cgroup.name(), None, &attacher, &mut outcome);
     pins.close()?;
     Ok(outcome)
+}
+
+/// Returns the processes of an attached cgroup that hold TCP connections without low priority, with their number: these were made
+/// in another cgroup, as by socket activation, or somebody has replaced their control. Needs root; empty where only received data
+/// is governed.
+pub fn with_other_connections(path: &str) -> Vec<(i32, usize)> {
+    let Ok(cgroup) = Hierarchy::find().and_then(|hierarchy| hierarchy.open(path)) else {
+        return Vec::new();
+    };
+    let groups = connections::finished_groups();
+    if !(groups.iter()).any(|group| group.id == cgroup.id() && group.control.is_some()) {
+        return Vec::new();
+    }
+    let processes = cgroup.processes_beneath().unwrap_or_default().into_iter();
+    let counted = processes.map(|pid| (pid, renice::other_connections(pid)));
+    counted.filter(|(_, number)| *number > 0).collect()
 }
 
 /// Returns the paths of the existing cgroups that have been given low priority.

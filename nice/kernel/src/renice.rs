@@ -13,6 +13,7 @@ use nix::unistd::geteuid;
 use crate::cgroup::attachment::{self, Attacher};
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Error, Result};
+use crate::objects::control::is_ours;
 use crate::runtime::guard::remove_when_empty;
 use crate::runtime::journal::{Kind, Record};
 use crate::runtime::pins::Pins;
@@ -141,6 +142,15 @@ pub(crate) fn set_listening(
             Some(settings) => governance::govern(socket, settings, Some(storage)),
             None => governance::release(socket, Some(storage)),
         }
+    });
+    outcome.sockets
+}
+
+/// Returns the number of TCP connections of a process that none of netnice's controls governs.
+pub(crate) fn other_connections(pid: i32) -> usize {
+    let mut outcome = Outcome::default();
+    Sockets::default().each(&[pid], &mut outcome, |socket| {
+        Ok(options::is_connected(socket) && !is_ours(&options::control(socket)?))
     });
     outcome.sockets
 }

@@ -447,6 +447,18 @@ fn show_receiver(entry: &mut Entry, connection: &Connection, reception: &Recepti
 /// Cgroups and services that are attached, those to which QUIC is refused, and those no longer attached, a line each.
 fn notes() -> Vec<String> {
     let attached = attach::attached();
+    let others = attached
+        .iter()
+        .flat_map(|path| attach::with_other_connections(path));
+    let others: Vec<String> = others
+        .map(|(pid, number)| {
+            format!(
+                "no low priority: {} of process {pid}, made in another cgroup than the attached one, or changed by another program \
+                 (`netnice renice {pid}` governs them)",
+                text::count(number as u64, "connection")
+            )
+        })
+        .collect();
     let attached = (!attached.is_empty()).then(|| format!("attached: {}", attached.join(", ")));
     let without_quic = attach::without_quic();
     let without_quic =
@@ -461,6 +473,7 @@ fn notes() -> Vec<String> {
     });
     attached
         .into_iter()
+        .chain(others)
         .chain(without_quic)
         .chain(lost)
         .collect()

@@ -10,7 +10,8 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, Priority, TcpCongestion};
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, getsockname, getsockopt, setsockopt,
+    AddressFamily, SockFlag, SockType, SockaddrStorage, getpeername, getsockname, getsockopt,
+    setsockopt,
 };
 
 /// Returns true for a TCP socket, or a Multipath TCP one, which passes its options on to TCP.
@@ -138,6 +139,11 @@ pub(crate) fn local_address(socket: &impl AsFd) -> Option<SocketAddr> {
             .map(|it| SocketAddrV6::from(*it).into())
     };
     v4().or_else(v6)
+}
+
+/// Returns true if the socket has a connection.
+pub(crate) fn is_connected(socket: &impl AsFd) -> bool {
+    getpeername::<SockaddrStorage>(socket.as_fd().as_raw_fd()).is_ok()
 }
 
 /// Returns the cookie, which identifies a socket until the next boot.
