@@ -333,6 +333,14 @@ POLICY_INLINE int netnice_ends_round(const struct netnice *state, const struct n
 	return (s32)(ack->prior_delivered - state->round_end) >= 0;
 }
 
+/* Returns the largest window after an RTO; while yielding that of a probe. */
+POLICY_INLINE u32 netnice_repair_cwnd(const struct netnice *state)
+{
+	if (state->report.phase == POLICY_YIELDING)
+		return 2 * netnice_probe_packets(state);
+	return policy_max(state->plateau / 2, NETNICE_MINIMUM_CWND);
+}
+
 /* Returns the window after an ACK. */
 POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack *ack)
 {
@@ -362,7 +370,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 			cwnd = netnice_on_loss(state, ack, cwnd);
 		state->recovering = 1;
 		if (ack->ca_state == CA_LOSS)
-			cwnd = policy_min(cwnd + ack->acked, policy_max(state->plateau / 2, 2));
+			cwnd = policy_min(cwnd + ack->acked, netnice_repair_cwnd(state));
 		return policy_max(cwnd, NETNICE_MINIMUM_CWND);
 	}
 	state->recovering = 0;
@@ -411,12 +419,19 @@ POLICY_INLINE u32 netnice_window_us(const struct netnice *state, u32 cwnd, u32 s
 	return policy_max(smoothed_rtt_us, (u32)((u64)cwnd * packet_ns / 1000));
 }
 
+/* Returns the time over which to send `cwnd` packets in bursts that are `pause_us` apart. */
+POLICY_INLINE u32 netnice_bursts_us(const struct netnice *state, u32 cwnd, u32 pause_us)
+{
+	u64 time_us = (u64)pause_us * cwnd / netnice_burst_packets(state);
+
+	return time_us > 0xffffffffU ? 0xffffffffU : (u32)time_us;
+}
+
 /* Returns the time over which to send `cwnd` packets: the pacing rate is their quotient. */
 POLICY_INLINE u32 netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
 	if (state->report.phase == POLICY_YIELDING)
-		return netnice_pause_us(state, smoothed_rtt_us) * cwnd /
-		       netnice_burst_packets(state);
+		return netnice_bursts_us(state, cwnd, netnice_pause_us(state, smoothed_rtt_us));
 	if (!state->slow_start) {
 		smoothed_rtt_us = netnice_window_us(state, cwnd, smoothed_rtt_us);
 		return smoothed_rtt_us - smoothed_rtt_us / 16;

@@ -169,6 +169,7 @@ struct netnice {
 	u8 on_trial;         /* a steady delay counts as the path's until a queue shows */
 	u8 trial_waits;      /* quadruplings of the time before the next trial */
 	u32 added_us;        /* on trial: part of the smallest delays */
+	u32 rate_before_ns;  /* on trial: time of a packet as believed before */
 	u32 trial_start;     /* on trial: `delivered` at its start */
 	u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 	u32 steady_low_us;

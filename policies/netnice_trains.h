@@ -289,6 +289,21 @@ POLICY_INLINE void netnice_judge_slots(struct netnice *state, const struct netni
 	state->lead_ns = 0;
 }
 
+/*
+ * Takes the steady delay for the path's, on trial, with the rate at which the packets of the train followed one another: a
+ * longer path is often a slower one, too. At the rate before, a queue would show long before the window fills it.
+ */
+POLICY_INLINE void netnice_try_longer_path(struct netnice *state, const struct netnice_ack *ack)
+{
+	u32 packets = netnice_train_packets(state) - NETNICE_PAIR_PACKETS;
+	u32 spacing_ns =
+		(u32)((u64)(state->latest_queue_us - state->round_queue_us) * 1000 / packets);
+
+	netnice_begin_trial(state, ack->delivered);
+	if (spacing_ns > state->packet_ns + state->packet_ns / 4)
+		state->packet_ns = spacing_ns;
+}
+
 /* Evaluates a train that met more than its own queue. */
 POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netnice_ack *ack,
 				       u32 previous_us)
@@ -306,7 +321,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		if (slower_ns)
 			state->packet_ns = slower_ns;
 		else
-			netnice_begin_trial(state, ack->delivered);
+			netnice_try_longer_path(state, ack);
 		netnice_return(state);
 		return;
 	}

@@ -83,6 +83,7 @@ POLICY_INLINE void netnice_begin_trial(struct netnice *state, u32 delivered)
 
 	state->on_trial = 1;
 	state->added_us = added_us;
+	state->rate_before_ns = state->packet_ns;
 	state->handshake_us = 0;
 	state->trial_start = delivered;
 	state->minimum_rtt_us += added_us;
@@ -100,6 +101,7 @@ POLICY_INLINE void netnice_fail_trial(struct netnice *state)
 	u32 added_us = state->added_us;
 
 	state->on_trial = 0;
+	state->packet_ns = policy_min(state->packet_ns, state->rate_before_ns);
 	state->minimum_rtt_us -= added_us;
 	if (state->minimum_one_way_us)
 		state->minimum_one_way_us -= added_us;

@@ -271,15 +271,19 @@ POLICY_INLINE u32 receiver_count(struct receiver *state, const struct receiver_s
 
 /*
  * Losses and marks count once per round trip: until a packet arrives that was sent after the
- * answer.
+ * answer. Returns whether this very packet indicates the next one: losses in two successive windows
+ * are two indications (RFC 5681, 4.3).
  */
-POLICY_INLINE void receiver_notice_congestion(struct receiver *state, int indicated, u32 prior)
+POLICY_INLINE u32 receiver_notice_congestion(struct receiver *state, int indicated, u32 prior)
 {
-	if (state->recovering)
-		state->recovering = (s32)(prior - state->recovery_end) < 0;
-	else if (indicated)
+	u32 ended = state->recovering && (s32)(prior - state->recovery_end) >= 0;
+
+	if (ended)
+		state->recovering = 0;
+	if (indicated && !state->recovering)
 		state->recovery_end = state->delivered;
 	state->recovering |= !!indicated;
+	return ended && indicated;
 }
 
 /*
@@ -495,7 +499,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	state->ce = segment->ce;
 	state->delivered += acked;
 	came = state->delivered - mark->delivered;
-	receiver_notice_congestion(state, congested, mark->delivered);
+	ack.lost = receiver_notice_congestion(state, congested, mark->delivered);
 	if (queue_us != NETNICE_NO_SAMPLE)
 		ack.sample_rtt_us = state->minimum_rtt_us + queue_us;
 	ack.delivered = state->delivered;

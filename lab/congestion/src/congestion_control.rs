@@ -207,6 +207,15 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// Called at the end of recovery; `cwnd` is at `ssthresh`.
     fn on_recovery_end(&mut self, _now_ns: u64, _window: &mut Window) {}
 
+    /// Called when a recovery has turned out to be spurious: nothing was lost, and the sender has restored `window` as it was
+    /// before (`undo_cwnd` of Linux).
+    fn on_undo(&mut self, _window: &mut Window) {}
+
+    /// Returns whether the sender may take a spurious recovery back. BBR keeps its window (`bbr_undo_cwnd` of Linux).
+    fn allows_undo(&self) -> bool {
+        !self.governs_recovery()
+    }
+
     /// Called when the sender restarts after nothing was in flight for longer than an RTO.
     fn on_restart(&mut self, _now_ns: u64, _window: &mut Window) {}
 

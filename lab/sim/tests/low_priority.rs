@@ -473,6 +473,20 @@ fn a_path_that_jitters_is_filled_too() {
 }
 
 #[test]
+fn a_path_longer_and_slower_at_once_is_filled() {
+    for (delay, rate, mbit) in [("35ms", "5mbit", 5.0), ("60ms", "3mbit", 3.0)] {
+        let bed = Bed::base()
+            .tcp(LINUX)
+            .link(&format!(
+                "changes = [{{ at = \"15s\", delay = \"{delay}\", rate = \"{rate}\" }}]"
+            ))
+            .flow("own", "netnice", "");
+        let share = bed.run(30, 60).share("own") * 10.0 / mbit;
+        assert!(share > 0.9, "{delay}, {rate}: {share:.3}");
+    }
+}
+
+#[test]
 fn packets_that_come_early_are_no_empty_queue() {
     // 1 % of the packets come 4 ms early.
     let bed = Bed::base().link(

@@ -84,6 +84,14 @@ impl CongestionControl for NetNiceControl {
         true
     }
 
+    fn on_undo(&mut self, window: &mut Window) {
+        self.policy.on_undo(whole_packets(window.cwnd));
+    }
+
+    fn allows_undo(&self) -> bool {
+        true
+    }
+
     fn pacing_interval_ns(&self, window: &Window, smoothed_rtt_ns: u64) -> Option<u64> {
         if smoothed_rtt_ns == 0 {
             return None;

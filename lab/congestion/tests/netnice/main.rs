@@ -349,6 +349,37 @@ fn a_pause_is_a_sixteenth_of_the_time_for_which_others_have_been_there() {
 }
 
 #[test]
+fn no_window_makes_a_long_pause_a_short_one() {
+    let mut connection = Connection::yielding();
+    for round in 0..4 {
+        connection.probe(2, connection.pause(), 50_000 + round * 10_000);
+    }
+    connection.probe(1, connection.pause(), 50_000);
+    // The longest is 5 s: of 859 packets and more the product of both exceeds 32 bits.
+    let pauses = connection.find_others(60);
+    let longest = pauses.into_iter().max().unwrap();
+    assert!(longest > Duration::from_secs(4), "{longest:?}");
+    connection.probe(2, 2 * BUSY_RTT, 50_000);
+    let over =
+        [1, 858, 859, 900, 5_000].map(|cwnd| connection.control.pacing_interval(cwnd, BUSY_RTT));
+    assert!(over.is_sorted(), "{over:?}");
+}
+
+#[test]
+fn an_rto_while_yielding_makes_no_larger_window_than_a_probe_s() {
+    let mut connection = Connection::yielding();
+    connection.cwnd = 1;
+    for _ in 0..40 {
+        let ack = Ack {
+            ca_state: CaState::Loss,
+            ..connection.ack(0)
+        };
+        connection.cwnd = connection.control.on_ack(&ack);
+    }
+    assert_eq!(connection.cwnd, 4);
+}
+
+#[test]
 fn however_long_others_have_been_there_four_clean_probes_follow_each_other_quickly() {
     let mut connection = Connection::yielding();
     for round in 0..3 {

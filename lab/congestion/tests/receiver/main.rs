@@ -7,6 +7,8 @@ mod policies;
 mod round_trips;
 
 use downloads::{Download, Downloads, Link};
+use netnice_congestion::netnice_receiver::{Receiver, Segment};
+use netnice_parameters::exchange::Parameters;
 
 /// 10 Mb/s, 40 ms, and a queue of 2.5 times the path's capacity.
 const HOME: Link = Link {
@@ -138,4 +140,35 @@ fn a_short_download_takes_as_long_as_a_plain_one() {
             "{packets}: {took_ns:?}"
         );
     }
+}
+
+#[test]
+fn a_mark_in_the_packet_that_ends_a_recovery_counts() {
+    const RTT_US: u32 = 40_000;
+    let mut receiver = Receiver::new(&Parameters::default(), 64_000, 1448, 1_000_000);
+    let mut now_us = 1_000_000;
+    let mut arrive = |ce: bool| {
+        now_us += 2_000;
+        receiver.window(&Segment {
+            now_us,
+            rtt_us: RTT_US,
+            tsval: (now_us - RTT_US / 2) / 1000,
+            bytes: 2 * 1448,
+            mss: 1448,
+            limit_bytes: 1 << 20,
+            bound_bytes: 1 << 20,
+            ce,
+            ..Segment::default()
+        })
+    };
+    let mut window_bytes = 0;
+    for _ in 0..500 {
+        window_bytes = arrive(false);
+    }
+    let first = arrive(true);
+    assert!(first < window_bytes, "{first} of {window_bytes}");
+    // The sender answers after a round trip of 20 segments: the next one ends the recovery.
+    let answers: Vec<u32> = (1..=24).map(|number| arrive(number >= 21)).collect();
+    let after = answers[23];
+    assert!(after < first - first / 4, "{after} of {first}: {answers:?}");
 }

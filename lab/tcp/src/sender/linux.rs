@@ -178,7 +178,7 @@ impl Sender {
         let Some(undo) = &mut rack.undo else {
             return false;
         };
-        let (Some(first), false) = (undo.first_tick, self.control.governs_recovery()) else {
+        let (Some(first), false) = (undo.first_tick, !self.control.allows_undo()) else {
             return false;
         };
         undo.retransmissions -= u32::from(repeated && undo.retransmissions > 0);
@@ -199,6 +199,7 @@ impl Sender {
         }
         self.window.cwnd = self.window.cwnd.max(window.cwnd);
         self.window.ssthresh = self.window.ssthresh.max(window.ssthresh);
+        self.control.on_undo(&mut self.window);
         true
     }
 }

@@ -9,6 +9,7 @@ use netnice_queue::Time;
 use netnice_tcp::{DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 
 use crate::pipe::{Pipe, one_way, recovering};
+use crate::rack::late;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Event {
@@ -16,6 +17,7 @@ enum Event {
     Loss(Congestion),
     Timeout(Congestion),
     RecoveryEnd,
+    Undo(f64),
     Restart,
 }
 
@@ -26,6 +28,7 @@ struct Recorder {
     pacing_interval_ns: Option<u64>,
     pacing_burst_packets: u32,
     governs_recovery: bool,
+    allows_undo: bool,
     cwnd_after_ack: Option<f64>,
 }
 
@@ -68,6 +71,12 @@ impl CongestionControl for Recorder {
     }
     fn on_restart(&mut self, _: u64, _: &mut Window) {
         self.note(Event::Restart);
+    }
+    fn on_undo(&mut self, window: &mut Window) {
+        self.note(Event::Undo(window.cwnd));
+    }
+    fn allows_undo(&self) -> bool {
+        self.allows_undo
     }
     fn pacing_interval_ns(&self, _: &Window, _: u64) -> Option<u64> {
         self.pacing_interval_ns
@@ -265,4 +274,37 @@ fn delayed_acks_deliver_two_packets_and_measure_the_newest() {
         pipe.sender.retransmission_timeout(),
         Duration::from_millis(330)
     );
+}
+
+#[test]
+fn a_control_that_governs_recovery_may_take_it_back() {
+    for (allows_undo, expected) in [(true, vec![Event::Undo(3.0)]), (false, vec![])] {
+        let (sender, receiver) = one_way(1000);
+        let sender = SenderConfig {
+            recovery: Recovery::Sack,
+            linux: true,
+            timestamps: true,
+            initial_window: 3,
+            ..sender
+        };
+        let receiver = ReceiverConfig {
+            sack: true,
+            duplicate_sack: true,
+            timestamps: true,
+            ..receiver
+        };
+        let recorder = Recorder {
+            governs_recovery: true,
+            allows_undo,
+            ..Recorder::default()
+        };
+        // The first of three packets is late by 30 ms, and retransmitted before its ACK comes.
+        let mut pipe = Pipe::governed_by(Box::new(recorder.clone()), sender, receiver, 50)
+            .data_fate(late(&[(0, 30)]));
+        pipe.transfer(3000);
+        let undone: Vec<Event> = (recorder.events().into_iter())
+            .filter(|event| matches!(event, Event::Undo(_)))
+            .collect();
+        assert_eq!(undone, expected);
+    }
 }

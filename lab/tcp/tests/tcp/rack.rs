@@ -61,7 +61,7 @@ fn retransmissions(pipe: &Pipe<'_>) -> Vec<(f64, u64)> {
 }
 
 /// Packets of these numbers, in the order sent, arrive later by so many milliseconds.
-fn late(packets: &'static [(usize, u64)]) -> impl FnMut(usize, &netnice_tcp::Segment) -> Fate {
+pub fn late(packets: &'static [(usize, u64)]) -> impl FnMut(usize, &netnice_tcp::Segment) -> Fate {
     |number, _| {
         let entry = packets.iter().find(|entry| entry.0 == number);
         entry.map_or(ARRIVES, |entry| Fate::Late(Duration::from_millis(entry.1)))
