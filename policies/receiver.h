@@ -500,6 +500,9 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	state->delivered += acked;
 	came = state->delivered - mark->delivered;
 	ack.lost = receiver_notice_congestion(state, congested, mark->delivered);
+	/* What is lost or marked in one window counts once here: no loss of the last event is found later. */
+	if (ack.lost)
+		state->policy.late_losses = 0;
 	if (queue_us != NETNICE_NO_SAMPLE)
 		ack.sample_rtt_us = state->minimum_rtt_us + queue_us;
 	ack.delivered = state->delivered;

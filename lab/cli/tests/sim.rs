@@ -388,7 +388,7 @@ fn input_without_end_is_refused_with_one_line() {
     .unwrap();
     for (arguments, code, word) in [
         (&["sim", "/dev/zero"][..], 2, "larger than 1 MiB"),
-        (&["sim", text(&trace)], 2, "larger than 64 MiB"),
+        (&["sim", text(&trace)], 2, "no regular file"),
         (&["plot", text(&out)], 1, "no regular file"),
         (&["compare", text(&out), text(&out)], 1, "no regular file"),
         (

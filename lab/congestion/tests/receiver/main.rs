@@ -147,12 +147,12 @@ fn a_mark_in_the_packet_that_ends_a_recovery_counts() {
     const RTT_US: u32 = 40_000;
     let mut receiver = Receiver::new(&Parameters::default(), 64_000, 1448, 1_000_000);
     let mut now_us = 1_000_000;
-    let mut arrive = |ce: bool| {
+    let mut arrive = |queue_us: u32, ce: bool| {
         now_us += 2_000;
         receiver.window(&Segment {
             now_us,
-            rtt_us: RTT_US,
-            tsval: (now_us - RTT_US / 2) / 1000,
+            rtt_us: RTT_US + queue_us,
+            tsval: (now_us - RTT_US / 2 - queue_us) / 1000,
             bytes: 2 * 1448,
             mss: 1448,
             limit_bytes: 1 << 20,
@@ -163,12 +163,16 @@ fn a_mark_in_the_packet_that_ends_a_recovery_counts() {
     };
     let mut window_bytes = 0;
     for _ in 0..500 {
-        window_bytes = arrive(false);
+        window_bytes = arrive(0, false);
     }
-    let first = arrive(true);
+    // A queue of two packets, of which one is the flow's own: below the threshold, so that the mark is what tells of it.
+    for _ in 0..10 {
+        window_bytes = arrive(2_000, false);
+    }
+    let first = arrive(2_000, true);
     assert!(first < window_bytes, "{first} of {window_bytes}");
     // The sender answers after a round trip of 20 segments: the next one ends the recovery.
-    let answers: Vec<u32> = (1..=24).map(|number| arrive(number >= 21)).collect();
+    let answers: Vec<u32> = (1..=24).map(|number| arrive(2_000, number >= 22)).collect();
     let after = answers[23];
     assert!(after < first - first / 4, "{after} of {first}: {answers:?}");
 }
