@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs of netnice-lab whose control `netnice` is compiled from another directory of policies."""
+"""Programs of netnice-lab whose control `netnice` is compiled from another directory of policies, and runs of them."""
 
+import json
 import os
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ROOT / "policies"
+# Settings of scenarios/netnice_beside_cubic.toml: ends that recover from losses as Linux does.
+LINUX = ["flows.netnice.tcp.recovery=linux", "flows.cubic.tcp.recovery=linux"]
 
 
 class Linker:
@@ -53,3 +57,14 @@ class Linker:
         words.insert(1, str(native))
         subprocess.run(words, env=os.environ | self._environment, cwd=ROOT, check=True)
         return program
+
+
+def simulate(program: Path, scenario: Path, seeds: int, settings: list[str], *options: str) -> list[dict]:
+    """Runs a scenario with changes, and returns the points of its sweep."""
+    command = [program, "sim", scenario, "--seeds", str(seeds), "--json", *options]
+    for setting in settings:
+        command += ["--set", setting]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode:
+        sys.exit(f"{Path(sys.argv[0]).name}: {run.stderr.strip()}")
+    return json.loads(run.stdout)["points"]

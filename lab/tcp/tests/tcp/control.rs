@@ -9,7 +9,7 @@ use netnice_queue::Time;
 use netnice_tcp::{DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 
 use crate::pipe::{Pipe, one_way, recovering};
-use crate::rack::late;
+use crate::rack::{late, linux_with_timestamps};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Event {
@@ -279,19 +279,10 @@ fn delayed_acks_deliver_two_packets_and_measure_the_newest() {
 #[test]
 fn a_control_that_governs_recovery_may_take_it_back() {
     for (allows_undo, expected) in [(true, vec![Event::Undo(3.0)]), (false, vec![])] {
-        let (sender, receiver) = one_way(1000);
+        let (sender, receiver) = linux_with_timestamps();
         let sender = SenderConfig {
-            recovery: Recovery::Sack,
-            linux: true,
-            timestamps: true,
             initial_window: 3,
             ..sender
-        };
-        let receiver = ReceiverConfig {
-            sack: true,
-            duplicate_sack: true,
-            timestamps: true,
-            ..receiver
         };
         let recorder = Recorder {
             governs_recovery: true,

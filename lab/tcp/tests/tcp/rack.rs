@@ -339,7 +339,7 @@ fn linux_restarts_the_rto_by_sacks_of_the_flight_before() {
 }
 
 /// Ends that recover as Linux does, with timestamps; four packets at first.
-fn linux_with_timestamps() -> (SenderConfig, ReceiverConfig) {
+pub fn linux_with_timestamps() -> (SenderConfig, ReceiverConfig) {
     let (sender, receiver) = one_way(1000);
     let sender = SenderConfig {
         recovery: Recovery::Sack,
