@@ -289,7 +289,7 @@ fn modes_are_set_and_not_inherited() {
         };
         let (installed, program) = (of("netnice/installed"), of("bin/netnice"));
         assert_eq!((installed, program), (0o644, 0o755), "{umask}");
-        // Who may open a file may lock it, and so keep others waiting.
+        // A user who can open a lock file can lock it, and block all others.
         assert_eq!((of("netnice/lock"), of("netnice/loading")), (0o600, 0o600));
         netnice_under(&format!("detach {}", cgroup.path()));
         netnice_under(&format!("uninstall --prefix {at}"));

@@ -501,7 +501,7 @@ fn who_asks_for_a_rate_learns_what_there_is() {
     }
 }
 
-/// What a process has got from its caller; of descriptors the numbers.
+/// Prints what a process inherits from its caller. Of descriptors it prints the numbers only.
 const SURROUNDINGS: &str = r#"
 grep -E '^(Uid|Gid|Groups|Cap...|Sig(Blk|Ign)|ShdPnd):' /proc/self/status
 env | grep -v '^_=' | sort

@@ -52,7 +52,8 @@ impl FromStr for DeliveryTrace {
                 line: index + 1,
                 message,
             };
-            // What stands there is not shown: whoever wrote the scenario may have named a file of whoever runs it.
+            // The message does not quote the line: the author of a scenario may name a file that only the user who runs it can
+            // read.
             let time: u64 = line.parse().map_err(|_| {
                 error("this is not a whole number of milliseconds, such as 125".to_owned())
             })?;

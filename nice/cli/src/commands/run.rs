@@ -119,7 +119,7 @@ pub struct Arguments {
     /// netnice's: for trying one's own. As root only
     #[arg(long, value_name = "FILE", conflicts_with = "control", help_heading = HEADING)]
     control_file: Option<PathBuf>,
-    /// What others would set; there is none
+    /// Users of other programs look for a rate limit; netnice has none, and says so
     #[arg(long, hide = true, aliases = ["limit", "bwlimit", "max-rate"], value_name = "RATE")]
     rate: Option<String>,
     /// Program to run, with its arguments

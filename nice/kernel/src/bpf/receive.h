@@ -146,9 +146,9 @@ static __always_inline u32 round_trip_us(const struct tcp_sock *tp)
 }
 
 /*
- * Returns true if the policy is to know of a CE mark. RFC 3168 keeps one until the peer's CWR. AccECN
- * counts them: they are told in the next segment, and later ones two segments after that, as a policy
- * takes the first segment of several that tell of marks for a new one.
+ * Returns true if this segment reports a CE mark to the policy. Under RFC 3168 the flag stays set until
+ * the peer's CWR. AccECN counts the marks. The policy sees a new mark only where the flag goes from unset
+ * to set, so the segment after a report never reports, and marks that came meanwhile wait for the next one.
  */
 static __always_inline bool tells_mark(const struct tcp_sock *tp, struct reception *own)
 {

@@ -27,8 +27,8 @@ struct reception {
 	u8 closing; /* netnice_window() is to advertise nothing more in the segment that leaves */
 	u8 scale;   /* of the window field */
 	u8 unseen;  /* segments since netnice_window() saw one */
-	u8 ce;      /* marks that AccECN counts were told in the segment before */
-	u32 marked_bytes;   /* of AccECN, as of the marks told last */
+	u8 ce;      /* AccECN: the previous segment reported marks to the policy */
+	u32 marked_bytes;   /* AccECN: bytes marked CE at the latest report */
 	u32 governed_bytes; /* size of the state: another version's may differ */
 	u32 reserved;
 	u64 state[GOVERNED_BYTES / sizeof(u64)]; /* the policy's, whose name is in `record` */

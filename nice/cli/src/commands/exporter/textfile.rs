@@ -119,7 +119,7 @@ mod tests {
         let textfile = Textfile::new(&directory.path().join("netnice.prom"));
         let (mut file, named) = textfile.open().unwrap();
         file.write_all(b"half").unwrap();
-        // What a call that is killed now leaves.
+        // A process that is killed at this point leaves no file with a name.
         let left = fs::read_dir(directory.path()).unwrap().count();
         assert_eq!((named, left), (false, 0));
     }
