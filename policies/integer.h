@@ -40,6 +40,11 @@ typedef int s32;
 #define POLICY_STEP_NEEDS(pointers)
 #endif
 
+/* What holds whenever this is reached. Builds that test or prove the policies define it; a kernel pays nothing. */
+#ifndef POLICY_ASSERT
+#define POLICY_ASSERT(condition) ((void)0)
+#endif
+
 POLICY_INLINE u32 policy_min(u32 left, u32 right)
 {
 	return left < right ? left : right;

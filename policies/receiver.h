@@ -22,7 +22,7 @@
 
 #include "delayed_ack.h"
 #include "integer.h"
-#include "netnice.h"
+#include "netnice/netnice.h"
 #include "one_way_delay.h"
 #include "parameters.h"
 #include "receiver_segment.h"
@@ -165,7 +165,7 @@ POLICY_INLINE u32 receiver_least_of_recent(struct receiver *state, u32 queue_us)
 	u32 number;
 
 	state->recent_us[state->recent++ % RECEIVER_RECENT] = queue_us;
-	if (state->policy.report.phase == POLICY_YIELDING)
+	if (netnice_yields(&state->policy))
 		return queue_us;
 	for (number = 0; number < RECEIVER_RECENT; number++)
 		least_us = policy_min(least_us, state->recent_us[number]);
@@ -262,7 +262,7 @@ POLICY_INLINE u32 receiver_count(struct receiver *state, const struct receiver_s
 	state->remainder_bytes += segment->bytes;
 	packets = state->remainder_bytes / state->mss;
 	state->remainder_bytes -= packets * state->mss;
-	if (!packets && state->policy.report.phase == POLICY_YIELDING) {
+	if (!packets && netnice_yields(&state->policy)) {
 		state->remainder_bytes = 0;
 		packets = 1;
 	}
@@ -310,7 +310,7 @@ POLICY_INLINE u32 receiver_rate(struct receiver *state, const struct receiver_se
  */
 POLICY_INLINE u8 receiver_is_app_limited(const struct receiver *state, u32 came, u32 window)
 {
-	u32 slack = state->policy.slow_start ? came : came / 4;
+	u32 slack = netnice_is_in_slow_start(&state->policy) ? came : came / 4;
 
 	return came + slack + RECEIVER_PROBE_PACKETS < window;
 }
@@ -327,7 +327,7 @@ POLICY_INLINE int receiver_defers_growth(const struct receiver *state,
 	u32 path_us = segment->rtt_us - policy_min(segment->rtt_us, policy->latest_queue_us);
 	u64 sixteenths_ns = (u64)state->cwnd * policy->packet_ns * RECEIVER_FULL_PARTS;
 
-	if (policy->slow_start || !path_us || !policy->packet_ns || !state->cwnd)
+	if (netnice_is_in_slow_start(policy) || !path_us || !policy->packet_ns || !state->cwnd)
 		return 0;
 	return sixteenths_ns >= (u64)path_us * 1000 * (RECEIVER_FULL_PARTS - 1) &&
 	       state->delivered / state->cwnd % RECEIVER_GROWTH_ROUNDS != 0;
@@ -361,8 +361,7 @@ POLICY_INLINE int receiver_awaits_packets(const struct receiver *state,
 /* Returns whether a loss started the yielding, so that probes only show that nothing is lost. */
 POLICY_INLINE int receiver_yields_blindly(const struct receiver *state)
 {
-	return state->policy.report.phase == POLICY_YIELDING &&
-	       state->policy.probe_rounds > NETNICE_PROBE_ROUNDS;
+	return netnice_yields(&state->policy) && state->policy.probe_rounds > NETNICE_PROBE_ROUNDS;
 }
 
 /*
@@ -456,7 +455,7 @@ POLICY_INLINE void receiver_notice_persist(struct receiver *state, u32 waited_us
 POLICY_INLINE u32 receiver_answered(const struct receiver *state, u32 prior_mark, u32 cwnd)
 {
 	int backs_off = state->policy.reaction_mark != prior_mark &&
-			state->policy.report.phase == POLICY_INFERENCE && cwnd < state->cwnd;
+			state->policy.phase == NETNICE_INFER && cwnd < state->cwnd;
 	u32 surplus = netnice_surplus(state->cwnd, state->delivered);
 
 	if (!backs_off)
@@ -472,7 +471,7 @@ POLICY_INLINE u32 receiver_answered(const struct receiver *state, u32 prior_mark
 POLICY_INLINE void receiver_count_unsampled(struct receiver *state, u32 queue_us)
 {
 	if (queue_us != NETNICE_NO_SAMPLE || state->cwnd > RECEIVER_LONE_CWND ||
-	    state->policy.report.phase == POLICY_YIELDING) {
+	    netnice_yields(&state->policy)) {
 		state->unsampled = 0;
 		return;
 	}
@@ -480,7 +479,7 @@ POLICY_INLINE void receiver_count_unsampled(struct receiver *state, u32 queue_us
 	if (state->unsampled < RECEIVER_UNSAMPLED)
 		return;
 	state->unsampled = 0;
-	state->cwnd = netnice_yield(&state->policy);
+	state->cwnd = netnice_yield(&state->policy, NETNICE_BECAUSE_UNSAMPLED);
 }
 
 /* Calls the policy for newly arrived data. Returns the queueing delay, or NETNICE_NO_SAMPLE. */
@@ -542,7 +541,7 @@ POLICY_INLINE int receiver_is_without_clock(const struct receiver *state)
 
 /*
  * Returns whether nothing recent is known of the path. Times wrap after 72 minutes: a minimum that is
- * too small costs a connection no more than a trial (netnice_trial.h).
+ * too small costs a connection no more than a trial (netnice/longer_path.h).
  */
 POLICY_INLINE int receiver_path_is_unknown(const struct receiver_path *path, u32 now_us)
 {
@@ -668,7 +667,7 @@ POLICY_INLINE void receiver_share_probing(const struct receiver *state,
 	int taken = state->window_bytes != RECEIVER_PAUSE_BYTES;
 	u32 place;
 
-	if (state->policy.report.phase != POLICY_YIELDING && state->arrived_us == now_us)
+	if (!netnice_yields(&state->policy) && state->arrived_us == now_us)
 		group->active_us = policy_max(now_us, 1);
 	for (place = 0; place < RECEIVER_PROBERS; place++) {
 		struct receiver_prober *prober = &group->probers[place];
@@ -729,7 +728,7 @@ POLICY_INLINE u32 receiver_window(struct receiver *state, const struct receiver_
 	queue_us = receiver_on_arrival(state, segment, acked);
 	state->cwnd = policy_min(state->cwnd, limit_packets);
 	state->window_bytes = state->cwnd * state->mss;
-	if (state->policy.report.phase == POLICY_YIELDING)
+	if (netnice_yields(&state->policy))
 		state->window_bytes = receiver_probe_bytes(state, segment, queue_us);
 	receiver_mark(state, segment);
 	return state->window_bytes;

@@ -23,6 +23,16 @@ enum policy_signal {
 	POLICY_SIGNAL_ROUND_TRIP = 2, /* the peer sends no timestamps (RFC 7323) */
 };
 
+/* To what a flow gives way. User space reads the numbers: append, never reorder. */
+enum policy_cause {
+	POLICY_CAUSE_NOBODY = 0,
+	POLICY_CAUSE_QUEUE = 1,      /* a queue of others */
+	POLICY_CAUSE_LOSSES = 2,     /* losses that no delay announced */
+	POLICY_CAUSE_FAIR_QUEUE = 3, /* others in a fair queue, which no delay shows */
+	POLICY_CAUSE_UNMEASURED = 4, /* nothing can be measured any more */
+	POLICY_CAUSES = 4,
+};
+
 struct policy_report {
 	u32 delay_over_minimum_us; /* latest filtered delay, above the smallest one known */
 	u32 threshold_us;          /* above the smallest delay; an indication lies beyond it */

@@ -4,7 +4,14 @@
 fn main() {
     println!("cargo::rerun-if-changed=../../policies");
     println!("cargo::rerun-if-changed=src/native.c");
-    cc::Build::new()
+    let mut build = cc::Build::new();
+    if std::env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
+        build.define(
+            "POLICY_ASSERT(condition)",
+            "((condition) ? (void)0 : __builtin_trap())",
+        );
+    }
+    build
         .file("src/native.c")
         .include("../../policies")
         .warnings(true)

@@ -5,7 +5,7 @@
 #include "hstcplp.h"
 #include "ledbat.h"
 #include "ledbatpp.h"
-#include "netnice.h"
+#include "netnice/netnice.h"
 #include "receiver.h"
 #include "receiver_round_trip.h"
 #include "tcplp.h"

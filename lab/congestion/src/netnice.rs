@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The native build of `policies/netnice.h`.
+//! The native build of `policies/netnice/netnice.h`.
 
 use std::time::Duration;
 

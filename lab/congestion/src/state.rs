@@ -81,7 +81,7 @@ mod tests {
     impl Default for Layouts {
         fn default() -> Self {
             Layouts(
-                "#include <stddef.h>\n#include \"dstcp.h\"\n#include \"netnice.h\"\n#include \"receiver.h\"\n#include \"tcplp.h\"\n"
+                "#include <stddef.h>\n#include \"dstcp.h\"\n#include \"netnice/netnice.h\"\n#include \"receiver.h\"\n#include \"tcplp.h\"\n"
                     .to_owned(),
             )
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! netnice: `policies/netnice.h`, called as in the kernel.
+//! netnice: `policies/netnice/netnice.h`, called as in the kernel.
 
 use netnice_parameters::policies::NETNICE;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Default control: passes the kernel's events to policies/netnice.h. */
+/* Default control: passes the kernel's events to policies/netnice/netnice.h. */
 #include "connection.h"
-#include "netnice.h"
+#include "netnice/netnice.h"
 
 char _license[] SEC("license") = "GPL";
 

@@ -6,7 +6,7 @@
  */
 #include "cgroup_types.h"
 #include <bpf/bpf_helpers.h>
-#include "netnice.h"
+#include "netnice/netnice.h"
 #include "receiver.h"
 #include "reception.h"
 

@@ -5,9 +5,10 @@
 
 #include "ca_state.h"
 #include "integer.h"
-#include "netnice_signal.h"
-#include "netnice_state.h"
-#include "netnice_yielding.h"
+#include "netnice/signal.h"
+#include "netnice/decisions.h"
+#include "netnice/state.h"
+#include "netnice/yielding.h"
 #include "report.h"
 
 /* Returns whether the newest packet waited for less than half a packet: there is no queue. */
@@ -24,7 +25,7 @@ POLICY_INLINE int netnice_met_no_queue(const struct netnice *state)
 POLICY_INLINE int netnice_is_within_limit(const struct netnice *state, u32 cwnd)
 {
 	return state->evident && cwnd <= state->limit &&
-	       (state->slow_start || cwnd >= state->limit / 2U);
+	       (netnice_is_in_slow_start(state) || cwnd >= state->limit / 2U);
 }
 
 /*
@@ -70,8 +71,7 @@ POLICY_INLINE int netnice_may_tell_of_others(const struct netnice *state,
 					     const struct netnice_ack *ack)
 {
 	/* A window that a receiver advertises may be more than the sender uses. */
-	return !state->recovering && !state->limit && !ack->at_receiver &&
-	       state->report.phase != POLICY_YIELDING;
+	return !state->recovering && !state->limit && !ack->at_receiver && !netnice_yields(state);
 }
 
 /*
@@ -110,8 +110,7 @@ POLICY_INLINE int netnice_met_more_than(const struct netnice *state, u32 packets
  */
 POLICY_INLINE int netnice_returns_blindly(const struct netnice *state)
 {
-	return state->slow_start && state->report.yields &&
-	       state->probe_rounds > NETNICE_PROBE_ROUNDS;
+	return state->phase == NETNICE_RETURN && state->probe_rounds > NETNICE_PROBE_ROUNDS;
 }
 
 /* Returns whether, in such a return, a queue of others that no burst fills has overflowed. */
@@ -133,7 +132,7 @@ POLICY_INLINE int netnice_met_short_queue_of_others(const struct netnice *state,
 	if (!netnice_may_tell_of_others(state, ack) ||
 	    !netnice_met_more_than(state, NETNICE_BURST_PACKETS))
 		return 0;
-	if (!state->slow_start)
+	if (!netnice_is_in_slow_start(state))
 		return netnice_met_queue_of_others(state, ack, cwnd + (cwnd + 2) / 3) ||
 		       netnice_met_standing_queue(state, cwnd);
 	return netnice_returns_to_others(state, ack, cwnd) ||
@@ -166,7 +165,7 @@ POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd, int oth
 	int again = state->blind_rounds && !state->recovering;
 
 	if ((others || again || netnice_is_within_limit(state, cwnd)) && cwnd >= NETNICE_PROBE_CWND)
-		return netnice_yield_blindly(state);
+		return netnice_yield_blindly(state, NETNICE_BECAUSE_BLIND_LOSS);
 	state->blind_rounds = netnice_hold_rounds(state);
 	state->plateau = policy_min(policy_min(state->plateau, cwnd - 1), product);
 	state->plateau = policy_max(state->plateau, NETNICE_MINIMUM_CWND);
@@ -216,7 +215,7 @@ POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 lost, u32 deliv
 	int grew = !state->blind_rounds;
 
 	if (below && !grew && (state->confirmed || state->blind_rounds <= NETNICE_BLIND_ROUNDS))
-		return netnice_yield_blindly(state);
+		return netnice_yield_blindly(state, NETNICE_BECAUSE_POLICER);
 	state->confirmed |= alike && grew;
 	state->limit = delivered;
 	if (delivered >= NETNICE_EVIDENT_LIMIT &&
@@ -313,20 +312,19 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	if (state->limit && cwnd > state->limit)
 		state->blind_rounds = 0;
 	state->plateau = policy_max(policy_min(cwnd - cwnd / 8, product), NETNICE_MINIMUM_CWND);
-	state->slow_start = 0;
-	if (state->report.phase == POLICY_SLOW_START)
-		state->report.phase = POLICY_AVOIDANCE;
+	if (netnice_is_in_slow_start(state))
+		netnice_move(state, NETNICE_BECAUSE_START_LOSS);
 	/* If packets are lost, delay comes from a queue, however steady it is. */
 	state->steady_since_us = 0;
-	if (state->report.phase == POLICY_YIELDING) {
+	if (netnice_yields(state)) {
 		state->judging = 0;
 		if (state->probe_rounds > NETNICE_PROBE_ROUNDS)
-			return netnice_yield_blindly(state);
+			return netnice_yield_blindly(state, NETNICE_BECAUSE_BLIND_LOSS);
 	}
 	if (blind)
 		return netnice_on_blind_loss(state, cwnd, others);
 	if (returns && others)
-		return netnice_yield_blindly(state);
+		return netnice_yield_blindly(state, NETNICE_BECAUSE_OVERFLOW);
 	if (others)
 		state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
@@ -346,8 +344,8 @@ POLICY_INLINE void netnice_on_undo(struct netnice *state, u32 cwnd)
 	if (cwnd <= NETNICE_PROBE_CWND)
 		return;
 	state->plateau = policy_max(state->plateau, cwnd);
-	if (state->report.phase == POLICY_YIELDING && state->probe_rounds > NETNICE_PROBE_ROUNDS)
-		netnice_return(state);
+	if (netnice_yields(state) && state->probe_rounds > NETNICE_PROBE_ROUNDS)
+		netnice_return(state, NETNICE_BECAUSE_UNDO);
 }
 
 #endif

@@ -17,7 +17,7 @@
 #define NETNICE_POLICY_NETNICE_CLOCK_H
 
 #include "integer.h"
-#include "netnice_state.h"
+#include "netnice/state.h"
 #include "one_way_delay.h"
 
 /*

@@ -14,14 +14,15 @@
  * So the mode is a multiple of the slot: Dovrolis, Ramanathan and Moore, "Packet-Dispersion Techniques and a
  * Capacity-Estimation Methodology" (2004), find such modes where packets of others come between two. That the mode holds two
  * slots for each packet is tried first, then three and four. Gaps beside others in a common queue are
- * alike, and so are those of some paths alone: trains and the handshake decide (netnice_trains.h).
+ * alike, and so are those of some paths alone: trains and the handshake decide (netnice/trains.h).
  */
 #ifndef NETNICE_POLICY_NETNICE_GAPS_H
 #define NETNICE_POLICY_NETNICE_GAPS_H
 
 #include "ca_state.h"
 #include "integer.h"
-#include "netnice_state.h"
+#include "netnice/decisions.h"
+#include "netnice/state.h"
 #include "report.h"
 
 POLICY_INLINE void netnice_forget_gaps(struct netnice *state)
@@ -110,7 +111,7 @@ POLICY_CALLED u32 netnice_learn_gap(struct netnice *state, const struct netnice_
 	POLICY_STEP_NEEDS(state && ack);
 	u32 gap_us = ack->now_us - state->gap_acked_us;
 
-	if (state->report.phase == POLICY_YIELDING || state->on_trial || ack->at_receiver)
+	if (netnice_yields(state) || state->on_trial || ack->at_receiver)
 		return 0;
 	state->gap_acked_us = ack->now_us;
 	if (!ack->acked || ack->acked > 2 || ack->app_limited || ack->ca_state != CA_OPEN ||

@@ -7,10 +7,11 @@
 #define NETNICE_POLICY_NETNICE_SIGNAL_H
 
 #include "delayed_ack.h"
-#include "netnice_clock.h"
+#include "netnice/clock.h"
 #include "ca_state.h"
 #include "integer.h"
-#include "netnice_state.h"
+#include "netnice/decisions.h"
+#include "netnice/state.h"
 #include "one_way_delay.h"
 #include "report.h"
 
@@ -63,7 +64,7 @@ POLICY_INLINE void netnice_learn_jitter(struct netnice *state, u32 queue_us)
 	u32 change_us = queue_us > state->latest_queue_us ? queue_us - state->latest_queue_us :
 							    state->latest_queue_us - queue_us;
 
-	if (state->report.phase == POLICY_YIELDING)
+	if (netnice_yields(state))
 		return;
 	change_us = policy_min(change_us, NETNICE_JITTER_LIMIT_US);
 	if (change_us > state->jitter_us)
@@ -87,7 +88,7 @@ POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
  */
 POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, const struct netnice_ack *ack)
 {
-	int rare = state->report.phase == POLICY_YIELDING;
+	int rare = netnice_yields(state);
 	u32 sample_rtt_us = ack->sample_rtt_us;
 	u32 fall_us;
 
@@ -216,7 +217,7 @@ POLICY_INLINE int netnice_may_be_lone(const struct netnice_ack *ack, u32 excess_
 /* Returns whether all that the flow sends are probes. A receiver sends none. */
 POLICY_INLINE int netnice_sends_probes(const struct netnice *state, const struct netnice_ack *ack)
 {
-	return !ack->at_receiver && state->report.phase == POLICY_YIELDING;
+	return !ack->at_receiver && netnice_yields(state);
 }
 
 /*
@@ -253,7 +254,7 @@ POLICY_CALLED u32 netnice_sample(struct netnice *state, const struct netnice_ack
 		queue_us = netnice_less_held_us(ack, queue_us);
 	} else if (held && queue_us <= netnice_threshold_us(state)) {
 		state->whole_acks += 1;
-	} else if (held && state->report.phase != POLICY_YIELDING) {
+	} else if (held && !netnice_yields(state)) {
 		/* No sign of a queue: the window grows to what makes the receiver acknowledge at once. */
 		state->round_queue_us =
 			policy_min(state->round_queue_us, netnice_threshold_us(state) / 2);

@@ -18,11 +18,11 @@
 #define NETNICE_POLICY_NETNICE_TRAINS_H
 
 #include "integer.h"
-#include "netnice_gaps.h"
-#include "netnice_signal.h"
-#include "netnice_state.h"
-#include "netnice_trial.h"
-#include "netnice_yielding.h"
+#include "netnice/gaps.h"
+#include "netnice/signal.h"
+#include "netnice/state.h"
+#include "netnice/longer_path.h"
+#include "netnice/yielding.h"
 #include "report.h"
 
 /* Time of one packet at the rate of the latest round trip; 0 if unknown. */
@@ -106,7 +106,6 @@ POLICY_INLINE void netnice_learn_share_of_round(struct netnice *state,
 POLICY_INLINE void netnice_begin_sharing(struct netnice *state, const struct netnice_ack *ack,
 					 u32 times)
 {
-	state->shared = 1;
 	state->shared_since_us = ack->now_us;
 	state->claimed_slots = times - 1;
 	state->lead_ns = 0;
@@ -122,10 +121,9 @@ POLICY_INLINE u32 netnice_yield_share(struct netnice *state, const struct netnic
 	u32 cwnd;
 
 	state->brief_stays = 0;
-	cwnd = netnice_yield(state);
+	cwnd = netnice_yield(state, NETNICE_BECAUSE_FAIR_QUEUE);
 	state->packet_ns = link_ns;
 	netnice_begin_sharing(state, ack, times);
-	state->trains = 1;
 	state->share_evidence = 0;
 	return cwnd;
 }
@@ -261,7 +259,7 @@ POLICY_INLINE void netnice_take_turn(struct netnice *state)
 	u32 served_us =
 		(state->latest_queue_us + state->packet_ns / 1000) / netnice_train_packets(state);
 
-	netnice_return(state);
+	netnice_return(state, NETNICE_BECAUSE_TURN);
 	state->share_wait = 0;
 	state->gap_wait = 0;
 	if (state->turn_waits >= NETNICE_KNOWN_TURNS)
@@ -282,7 +280,7 @@ POLICY_INLINE void netnice_judge_slots(struct netnice *state, const struct netni
 	    netnice_shared_us(state, ack) < NETNICE_CONFIRM_US)
 		return;
 	if (!netnice_confirms_slots(state)) {
-		netnice_return(state);
+		netnice_return(state, NETNICE_BECAUSE_NO_SLOTS);
 		return;
 	}
 	state->claimed_slots = 0;
@@ -312,17 +310,21 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 	int follows = netnice_follows_known_rate(state);
 	u32 slower_ns = follows ? 0 : netnice_slower_ns(state, spacing_us);
 
-	if (!state->shared && !state->jittery && slower_ns && slower_ns / 4 < state->packet_ns) {
+	if (netnice_train_decides(state) && !state->jittery && slower_ns &&
+	    slower_ns / 4 < state->packet_ns) {
 		/* In a fair queue, one train may look as on a slower link. */
+		netnice_move(state, NETNICE_BECAUSE_MAYBE_SHARE);
 		netnice_begin_sharing(state, ack, 1);
 	}
-	if (!state->shared) {
-		/* The delay has stood still: the link is slower, or else the path may be longer. */
-		if (slower_ns)
-			state->packet_ns = slower_ns;
-		else
-			netnice_try_longer_path(state, ack);
-		netnice_return(state);
+	/* The delay has stood still: the link is slower, or else the path may be longer. */
+	if (netnice_train_decides(state) && slower_ns) {
+		state->packet_ns = slower_ns;
+		netnice_return(state, NETNICE_BECAUSE_SLOWER_LINK);
+		return;
+	}
+	if (netnice_train_decides(state)) {
+		netnice_try_longer_path(state, ack);
+		netnice_return(state, NETNICE_BECAUSE_LONGER_PATH);
 		return;
 	}
 	if (follows) {
@@ -332,8 +334,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 			netnice_forget_slots(state);
 			state->share_evidence = 0;
 			state->share_wait = NETNICE_SHARE_WAITS;
-			state->shared = 0;
-			state->trains = 0;
+			netnice_move(state, NETNICE_BECAUSE_TOGETHER);
 			state->together = 0;
 			state->steady_since_us = 0;
 			return;
@@ -348,7 +349,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 	}
 	if (netnice_is_slower(state, spacing_us, slower_ns)) {
 		state->packet_ns = slower_ns;
-		netnice_return(state);
+		netnice_return(state, NETNICE_BECAUSE_SLOWER_LINK);
 		return;
 	}
 	if (netnice_shared_us(state, ack) >= NETNICE_TURN_US << state->turn_waits) {
@@ -383,7 +384,7 @@ POLICY_CALLED u32 netnice_train_round(struct netnice *state, const struct netnic
 		return 0;
 	}
 	/* On a slower link every train meets a queue of its own. */
-	if (state->shared)
+	if (state->phase == NETNICE_SHARE)
 		state->lead_ns = 0;
 	netnice_count_clean_probe(state);
 	return 0;

@@ -29,12 +29,12 @@
 #define NETNICE_POLICY_NETNICE_H
 
 #include "integer.h"
-#include "netnice_gaps.h"
-#include "netnice_losses.h"
-#include "netnice_signal.h"
-#include "netnice_state.h"
-#include "netnice_trains.h"
-#include "netnice_yielding.h"
+#include "netnice/gaps.h"
+#include "netnice/losses.h"
+#include "netnice/signal.h"
+#include "netnice/state.h"
+#include "netnice/trains.h"
+#include "netnice/yielding.h"
 #include "report.h"
 
 /*
@@ -137,15 +137,20 @@ POLICY_INLINE int netnice_others_start(const struct netnice *state, u32 cwnd)
 }
 
 /*
- * Returns whether to yield to a brief stay at the first indication, and to a slow start at the second one.
- * On short paths the flow's own bursts exceed the threshold and a quarter of a round trip.
+ * Returns what an indication shows, where the window without the own part of the queue would be `target`: a slow start of
+ * others at the second indication in a row, and a brief stay at the first. On short paths the flow's own bursts exceed the
+ * threshold and a quarter of a round trip.
  */
-POLICY_INLINE int netnice_yields_at_once(const struct netnice *state, u32 cwnd)
+POLICY_INLINE u8 netnice_judge_queue(const struct netnice *state, u32 cwnd, u32 target)
 {
+	if (target <= NETNICE_MINIMUM_CWND || state->recurrences >= 2)
+		return NETNICE_BECAUSE_QUEUE;
 	if (state->recurrences && netnice_others_start(state, cwnd))
-		return 1;
-	return netnice_is_visited(state) &&
-	       state->over_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state);
+		return NETNICE_BECAUSE_OTHERS_START;
+	if (netnice_is_visited(state) &&
+	    state->over_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state))
+		return NETNICE_BECAUSE_VISIT;
+	return NETNICE_BECAUSE_INDICATION;
 }
 
 /*
@@ -161,6 +166,7 @@ POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_a
 	u32 surplus = netnice_surplus(cwnd, ack->delivered);
 	u32 filled = cwnd > backlog ? cwnd - backlog : NETNICE_MINIMUM_CWND;
 	u32 target;
+	u8 reason;
 
 	target = filled > surplus ? filled - surplus : 0;
 	netnice_mark_reaction(state, ack->delivered);
@@ -178,11 +184,12 @@ POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_a
 	state->inference = NETNICE_INFERENCE_ROUNDS;
 	if (!state->on_trial && netnice_learn_share(state, ack))
 		return netnice_yield_share(state, ack);
-	if (target <= NETNICE_MINIMUM_CWND || state->recurrences >= 2 ||
-	    netnice_yields_at_once(state, cwnd))
-		return state->on_trial ? netnice_resume_yielding(state) : netnice_yield(state);
-	state->report.phase = POLICY_INFERENCE;
-	return target;
+	reason = netnice_judge_queue(state, cwnd, target);
+	if (reason == NETNICE_BECAUSE_INDICATION) {
+		netnice_move(state, reason);
+		return target;
+	}
+	return state->on_trial ? netnice_resume_yielding(state) : netnice_yield(state, reason);
 }
 
 /* Returns the growth in the coming round, in packets. */
@@ -207,7 +214,7 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
  */
 POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
 {
-	int returns = state->slow_start && state->report.yields;
+	int returns = state->phase == NETNICE_RETURN;
 	int few = returns || netnice_is_visited(state) || netnice_others_start(state, cwnd);
 
 	return policy_max(few ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
@@ -231,16 +238,16 @@ POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack 
 		return 0;
 	state->report.delay_over_minimum_us = queue_us;
 	state->report.threshold_us = threshold_us;
-	if (state->report.phase != POLICY_YIELDING && !ack->app_limited) {
+	if (!netnice_yields(state) && !ack->app_limited) {
 		/*
 		 * A single rate sample that was too high (compressed ACKs) must not last for ever.
 		 */
 		state->packet_ns += state->packet_ns >> NETNICE_RATE_LEAK_SHIFT;
 		netnice_learn_spread(state);
 	}
-	if (state->report.phase == POLICY_YIELDING) {
+	if (netnice_yields(state)) {
 		netnice_yielding_round(state, ack, previous_queue_us, queue_us, threshold_us);
-	} else if (!state->slow_start) {
+	} else if (!netnice_is_in_slow_start(state)) {
 		/* Of a small window all packets make an indication: it is complete as the round ends. */
 		if (state->inference && !netnice_is_indication(state, cwnd))
 			state->inference -= 1;
@@ -248,8 +255,8 @@ POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack 
 			state->blind_scale = 0;
 		netnice_test_limit(state, cwnd);
 		netnice_learn_share_of_round(state, ack);
-		if (!state->inference)
-			state->report.phase = POLICY_AVOIDANCE;
+		if (!state->inference && state->phase == NETNICE_INFER)
+			netnice_move(state, NETNICE_BECAUSE_TIMEOUT);
 		state->growth = netnice_plan_growth(state, cwnd, queue_us, threshold_us);
 	}
 	return 0;
@@ -271,7 +278,6 @@ POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_
 		state->cwnd_cnt = progress % (1U << NETNICE_RETURN_SHIFT);
 		return cwnd + (progress >> NETNICE_RETURN_SHIFT);
 	}
-	state->slow_start = 0;
 	state->plateau = cwnd;
 	/* A receiver does not space its probes by itself. On trial the delay may have been the path's. */
 	if (!ack->at_receiver && !state->on_trial && state->deep &&
@@ -281,7 +287,7 @@ POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_
 		state->brief_stays = 0;
 	if (state->limit)
 		state->blind_rounds = NETNICE_BLIND_ROUNDS;
-	state->report.phase = POLICY_AVOIDANCE;
+	netnice_move(state, NETNICE_BECAUSE_RETURNED);
 	return cwnd;
 }
 
@@ -292,9 +298,10 @@ POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *
 
 	if (ack->app_limited || state->over_packets || !netnice_follows_reaction(state, ack))
 		return cwnd;
-	if (state->slow_start)
-		return state->report.yields ? netnice_grow_back(state, ack, cwnd) :
-					      cwnd + ack->acked;
+	if (state->phase == NETNICE_START)
+		return cwnd + ack->acked;
+	if (state->phase == NETNICE_RETURN)
+		return netnice_grow_back(state, ack, cwnd);
 	progress = (u64)policy_min(ack->acked, cwnd) * state->growth + state->cwnd_cnt;
 	state->cwnd_cnt = (u32)(progress % cwnd);
 	return cwnd + (u32)(progress / cwnd);
@@ -311,24 +318,24 @@ POLICY_CALLED u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	u32 product = netnice_bandwidth_delay_product(state);
 	u32 fits = cwnd;
 
-	if (state->report.yields) {
+	if (state->phase == NETNICE_RETURN) {
 		fits -= netnice_own_backlog(state, ack, cwnd, state->over_queue_us);
 		if (state->brief_stays)
 			state->brief_stays -= 1;
 	}
 	netnice_mark_reaction(state, ack->delivered);
-	state->slow_start = 0;
+	netnice_move(state, state->phase == NETNICE_START ? NETNICE_BECAUSE_START_QUEUE :
+							    NETNICE_BECAUSE_RETURN_QUEUE);
 	state->plateau = policy_min(fits, product);
 	state->inference = 1;
 	state->recurrences = 0;
-	state->report.phase = POLICY_INFERENCE;
 	return policy_max(policy_min(cwnd / 2, product), NETNICE_MINIMUM_CWND);
 }
 
 /* Returns whether an ACK ends a round. A probe is one, though a receiver may acknowledge each of its packets. */
 POLICY_INLINE int netnice_ends_round(const struct netnice *state, const struct netnice_ack *ack)
 {
-	if (netnice_sends_probes(state, ack) && (ack->in_flight || state->trains))
+	if (netnice_sends_probes(state, ack) && (ack->in_flight || netnice_sends_trains(state)))
 		return !ack->in_flight;
 	return (s32)(ack->prior_delivered - state->round_end) >= 0;
 }
@@ -336,7 +343,7 @@ POLICY_INLINE int netnice_ends_round(const struct netnice *state, const struct n
 /* Returns the largest window after an RTO; while yielding that of a probe. */
 POLICY_INLINE u32 netnice_repair_cwnd(const struct netnice *state)
 {
-	if (state->report.phase == POLICY_YIELDING)
+	if (netnice_yields(state))
 		return 2 * netnice_probe_packets(state);
 	return policy_max(state->plateau / 2, NETNICE_MINIMUM_CWND);
 }
@@ -365,7 +372,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 		}
 		/* Trains for a rate that is not confirmed may be too long for the queue. */
 		if (state->claimed_slots && netnice_follows_reaction(state, ack))
-			netnice_return(state);
+			netnice_return(state, NETNICE_BECAUSE_NO_SLOTS);
 		if (netnice_is_loss_event(state, ack))
 			cwnd = netnice_on_loss(state, ack, cwnd);
 		state->recovering = 1;
@@ -376,7 +383,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	state->recovering = 0;
 
 	if (netnice_ends_round(state, ack)) {
-		if (netnice_sends_probes(state, ack) && state->trains) {
+		if (netnice_sends_probes(state, ack) && netnice_sends_trains(state)) {
 			netnice_train_round(state, ack, previous_queue_us);
 			/* One ACK may cover a train, whose window is no measure of the path's. */
 			cwnd = policy_min(cwnd, NETNICE_PROBE_CWND);
@@ -385,14 +392,14 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 		}
 		netnice_begin_round(state, ack->delivered);
 	}
-	if (state->report.phase == POLICY_YIELDING)
+	if (netnice_yields(state))
 		return netnice_probe_cwnd(state, ack);
 	netnice_judge_trial(state, ack);
 	if (!netnice_is_indication(state, cwnd))
 		cwnd = netnice_grow(state, ack, cwnd);
-	else if (state->on_trial && state->slow_start)
+	else if (state->on_trial && netnice_is_in_slow_start(state))
 		cwnd = netnice_resume_yielding(state);
-	else if (state->slow_start)
+	else if (netnice_is_in_slow_start(state))
 		cwnd = netnice_leave_slow_start(state, ack, cwnd);
 	else
 		cwnd = netnice_back_off(state, ack, cwnd);
@@ -430,13 +437,14 @@ POLICY_INLINE u32 netnice_bursts_us(const struct netnice *state, u32 cwnd, u32 p
 /* Returns the time over which to send `cwnd` packets: the pacing rate is their quotient. */
 POLICY_INLINE u32 netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
-	if (state->report.phase == POLICY_YIELDING)
+	if (netnice_yields(state))
 		return netnice_bursts_us(state, cwnd, netnice_pause_us(state, smoothed_rtt_us));
-	if (!state->slow_start) {
+	if (!netnice_is_in_slow_start(state)) {
 		smoothed_rtt_us = netnice_window_us(state, cwnd, smoothed_rtt_us);
 		return smoothed_rtt_us - smoothed_rtt_us / 16;
 	}
-	return state->report.yields ? smoothed_rtt_us - smoothed_rtt_us / 4 : smoothed_rtt_us / 2;
+	return state->phase == NETNICE_RETURN ? smoothed_rtt_us - smoothed_rtt_us / 4 :
+						smoothed_rtt_us / 2;
 }
 
 #endif

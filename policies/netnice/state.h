@@ -110,6 +110,12 @@
 /* One connection. Every member has one meaning in all phases. Counts of packets have no unit in their name. */
 struct netnice {
 	struct policy_report report; /* must be first */
+	u32 gave_way[POLICY_CAUSES]; /* times by cause: their sum is the report's `yields` */
+
+	/* Decided: see netnice/decisions.h. */
+	u8 phase;  /* enum netnice_phase */
+	u8 reason; /* enum netnice_reason: of the latest transition */
+	u32 moves; /* transitions so far */
 
 	/* Measured: what the newest packets met, and the round that is under way. */
 	struct one_way_delay clock;
@@ -130,7 +136,7 @@ struct netnice {
 	u32 minimum_rtt_us;
 	u32 minimum_one_way_us;
 	u32 one_way_slack_us; /* by how much one-way delays may still fall */
-	u32 excess_us;        /* queue in the smallest round trip: see netnice_clock.h */
+	u32 excess_us;        /* queue in the smallest round trip: see netnice/clock.h */
 	u32 low_fall_us;      /* by how much the lowest of the low samples lies below the minimum */
 	u32 low_support;      /* of round trips below the minimum: see netnice_follow_fall() */
 	u32 handshake_us;     /* its round trip; 0: unknown */
@@ -143,8 +149,7 @@ struct netnice {
 	u8 evident;    /* `limit` is a policer's: losses at random are never so many */
 	u8 confirmed;  /* `limit` was met twice */
 
-	/* Decided: the phase, and what ends it. */
-	u8 slow_start;
+	/* Decided: what ends the phase. */
 	u8 recovering;
 	u32 growth;      /* packets per round */
 	u32 cwnd_cnt;    /* progress towards the next packet of growth */
@@ -176,8 +181,6 @@ struct netnice {
 	u32 steady_high_us;
 
 	/* Evidence: a fair queue, by trains. */
-	u8 trains;         /* while yielding, probes are trains: see netnice_trains.h */
-	u8 shared;         /* while yielding: others are served between the packets of a train */
 	u8 share_evidence; /* see netnice_learn_share(), netnice_train_round() */
 	u8 share_wait;     /* doublings of the back-offs of which one counts */
 	u8 jittery;        /* delays vary when the flow has the link: trains would show nothing */
@@ -229,7 +232,6 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 	state->round_queue_us = NETNICE_NO_SAMPLE;
 	state->plateau = NETNICE_NO_PLATEAU;
 	state->growth = 1;
-	state->slow_start = 1;
 	state->one_way_slack_us = NETNICE_SLACK_UNKNOWN;
 }
 
@@ -259,12 +261,6 @@ POLICY_CALLED u32 netnice_packets_of_train(u32 floor_us, u32 packet_us)
 POLICY_INLINE u32 netnice_train_packets(const struct netnice *state)
 {
 	return netnice_packets_of_train(state->threshold_floor_us, state->packet_ns / 1000);
-}
-
-/* Packets of a probe while yielding. */
-POLICY_INLINE u32 netnice_probe_packets(const struct netnice *state)
-{
-	return state->trains ? netnice_train_packets(state) : NETNICE_PAIR_PACKETS;
 }
 
 /* Begins a round: its samples are those of packets sent from now on. */

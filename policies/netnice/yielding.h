@@ -4,11 +4,17 @@
 #define NETNICE_POLICY_NETNICE_YIELDING_H
 
 #include "integer.h"
-#include "netnice_gaps.h"
-#include "netnice_signal.h"
-#include "netnice_state.h"
-#include "netnice_trial.h"
+#include "netnice/gaps.h"
+#include "netnice/signal.h"
+#include "netnice/state.h"
+#include "netnice/longer_path.h"
 #include "report.h"
+
+/* Packets of a probe while yielding. */
+POLICY_INLINE u32 netnice_probe_packets(const struct netnice *state)
+{
+	return netnice_sends_trains(state) ? netnice_train_packets(state) : NETNICE_PAIR_PACKETS;
+}
 
 /* Returns the clean probes in a row that end yielding. */
 POLICY_INLINE u32 netnice_clean_probes(const struct netnice *state)
@@ -30,21 +36,18 @@ POLICY_INLINE void netnice_forget_slots(struct netnice *state)
 	state->gap_wait = policy_min(state->gap_wait + NETNICE_GAP_WAITS, NETNICE_SHARE_WAITS);
 }
 
-POLICY_INLINE u32 netnice_yield(struct netnice *state)
+/* Gives way to others. */
+POLICY_INLINE u32 netnice_yield(struct netnice *state, u8 reason)
 {
 	netnice_forget_slots(state);
-	state->report.phase = POLICY_YIELDING;
-	state->report.yields += 1;
+	netnice_move(state, reason);
 	state->probe_rounds = 1;
 	state->pause_scale = NETNICE_PAUSE_UNIT;
 	state->pausing = 0;
 	state->judging = 0;
 	state->inference = 0;
 	state->clean_probes = netnice_clean_probes(state);
-	state->slow_start = 0;
 	state->steady_since_us = 0;
-	state->shared = 0;
-	state->trains = 0;
 	state->together = 0;
 	state->recurrences = 0;
 	return NETNICE_MINIMUM_CWND;
@@ -57,7 +60,7 @@ POLICY_INLINE u32 netnice_blind_probes(const struct netnice *state)
 }
 
 /* Probes cannot detect so short a queue for certain. */
-POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
+POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state, u8 reason)
 {
 	u32 scale = state->blind_scale && state->probe_rounds > NETNICE_PROBE_ROUNDS ?
 			    state->blind_scale :
@@ -68,9 +71,9 @@ POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
 	 * Only a return finds out whether others have gone, at their cost: each one that meets them makes the
 	 * next wait twice as long.
 	 */
-	if (state->report.phase != POLICY_YIELDING)
+	if (!netnice_yields(state))
 		scale = policy_min(2 * scale, NETNICE_BLIND_SCALE_LIMIT);
-	cwnd = netnice_yield(state);
+	cwnd = netnice_yield(state, reason);
 	state->blind_rounds = 0;
 	state->probe_rounds = NETNICE_BLIND_PROBE_ROUNDS;
 	state->blind_scale = policy_max(scale, 1);
@@ -105,7 +108,7 @@ POLICY_INLINE int netnice_pauses_long(const struct netnice *state)
 /* Returns whether the next train decides between yielding and a return: the delay has stood still. */
 POLICY_INLINE int netnice_train_decides(const struct netnice *state)
 {
-	return state->trains && !state->shared;
+	return state->phase == NETNICE_VERDICT;
 }
 
 /*
@@ -132,7 +135,7 @@ POLICY_CALLED u32 netnice_probe_cwnd(struct netnice *state, const struct netnice
 /* Number of packets that pacing sends at once. */
 POLICY_INLINE u32 netnice_burst_packets(const struct netnice *state)
 {
-	if (state->report.phase != POLICY_YIELDING || state->pausing)
+	if (!netnice_yields(state) || state->pausing)
 		return 1;
 	return netnice_probe_packets(state);
 }
@@ -188,19 +191,18 @@ POLICY_INLINE void netnice_defer_trains(struct netnice *state)
 }
 
 /* Ends yielding. */
-POLICY_INLINE void netnice_return(struct netnice *state)
+POLICY_INLINE void netnice_return(struct netnice *state, u8 reason)
 {
-	state->report.phase = POLICY_SLOW_START;
-	state->slow_start = 1;
+	int shared = state->phase == NETNICE_SHARE;
+
+	netnice_move(state, reason);
 	state->growth = 1;
 	state->over_packets = 0;
 	netnice_forget_slots(state);
-	if (state->shared) {
+	if (shared) {
 		state->share_evidence = 0;
 		netnice_defer_trains(state);
 	}
-	state->shared = 0;
-	state->trains = 0;
 	if (!state->on_trial)
 		netnice_forget_gaps(state);
 }
@@ -209,8 +211,7 @@ POLICY_INLINE void netnice_return(struct netnice *state)
 POLICY_INLINE u32 netnice_resume_yielding(struct netnice *state)
 {
 	netnice_fail_trial(state);
-	state->report.phase = POLICY_YIELDING;
-	state->slow_start = 0;
+	netnice_move(state, NETNICE_BECAUSE_NO_LONGER_PATH);
 	state->pausing = 0;
 	state->inference = 0;
 	state->clean_probes = NETNICE_CLEAN_PROBES;
@@ -220,8 +221,6 @@ POLICY_INLINE u32 netnice_resume_yielding(struct netnice *state)
 /* Counts a probe that met no queue; the last of several in a row ends yielding. */
 POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
 {
-	int shared;
-
 	if (state->clean_probes > 1) {
 		state->clean_probes -= 1;
 		if (state->probe_rounds > 1 && state->probe_rounds <= NETNICE_PROBE_ROUNDS)
@@ -229,13 +228,9 @@ POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
 		return;
 	}
 	state->trial_waits = 0;
-	shared = state->shared;
-	netnice_return(state);
-	if (shared) {
-		/* If nobody was there, the window before the trains was right. */
-		state->slow_start = 0;
-		state->report.phase = POLICY_AVOIDANCE;
-	}
+	/* If nobody was there, the window before the trains was right. */
+	netnice_return(state, state->phase == NETNICE_SHARE ? NETNICE_BECAUSE_CLEAN_SHARE :
+							      NETNICE_BECAUSE_CLEAN);
 	if (state->limit)
 		state->blind_rounds = NETNICE_BLIND_ROUNDS;
 }
@@ -316,11 +311,11 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 		return;
 	if (!ack->at_receiver) {
 		/* A train tells a longer path from a slower link. */
-		state->trains = 1;
+		netnice_move(state, NETNICE_BECAUSE_STEADY);
 		return;
 	}
 	netnice_begin_trial(state, ack->delivered);
-	netnice_return(state);
+	netnice_return(state, NETNICE_BECAUSE_LONGER_PATH);
 }
 
 #endif

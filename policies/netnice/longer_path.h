@@ -13,9 +13,10 @@
 #define NETNICE_POLICY_NETNICE_TRIAL_H
 
 #include "integer.h"
-#include "netnice_gaps.h"
-#include "netnice_signal.h"
-#include "netnice_state.h"
+#include "netnice/gaps.h"
+#include "netnice/signal.h"
+#include "netnice/decisions.h"
+#include "netnice/state.h"
 
 /*
  * Range of the samples of a steady delay: at most the threshold, which may be wide if the flow
@@ -122,7 +123,7 @@ POLICY_INLINE void netnice_judge_trial(struct netnice *state, const struct netni
 	u32 there_us = state->minimum_rtt_us + state->latest_queue_us;
 	u32 back_us = ack->sample_rtt_us - policy_min(ack->sample_rtt_us, there_us);
 
-	if (!state->on_trial || state->slow_start ||
+	if (!state->on_trial || netnice_is_in_slow_start(state) ||
 	    ack->delivered - state->trial_start < NETNICE_TRIAL_PACKETS)
 		return;
 	state->on_trial = 0;
@@ -131,8 +132,7 @@ POLICY_INLINE void netnice_judge_trial(struct netnice *state, const struct netni
 	if (back_us <= netnice_threshold_us(state))
 		return;
 	state->minimum_rtt_us += back_us;
-	state->slow_start = 1;
-	state->report.phase = POLICY_SLOW_START;
+	netnice_move(state, NETNICE_BECAUSE_LONGER_BACK);
 }
 
 /*
