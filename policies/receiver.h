@@ -125,7 +125,7 @@ POLICY_INLINE void receiver_init(struct receiver *state, const struct policy_par
 {
 	netnice_init(&state->policy, wanted);
 	state->minimum_rtt_us = NETNICE_NO_SAMPLE;
-	state->floor_us = state->policy.threshold_floor_us;
+	state->floor_us = state->policy.measured.threshold_floor_us;
 	state->mss = policy_min(mss, RECEIVER_FIRST_MSS);
 	state->cwnd = policy_max(window_bytes / state->mss, RECEIVER_RESTART_PACKETS);
 	state->window_bytes = state->cwnd * state->mss;
@@ -143,13 +143,13 @@ POLICY_INLINE void receiver_init(struct receiver *state, const struct policy_par
  */
 POLICY_INLINE u32 receiver_own_wait_us(const struct receiver *state)
 {
-	return state->policy.packet_ns / 1000;
+	return state->policy.believed.packet_ns / 1000;
 }
 
 /* The policy's floor under its threshold. Stamps add half a tick of the peer's clock on average. */
 POLICY_INLINE u32 receiver_threshold_floor_us(const struct receiver *state)
 {
-	u32 packets_us = state->policy.packet_ns / 2000 * NETNICE_THRESHOLD_HALF_PACKETS;
+	u32 packets_us = state->policy.believed.packet_ns / 2000 * NETNICE_THRESHOLD_HALF_PACKETS;
 
 	return policy_max(state->floor_us, packets_us) + state->clock.tick_us / 2;
 }
@@ -324,10 +324,12 @@ POLICY_INLINE int receiver_defers_growth(const struct receiver *state,
 					 const struct receiver_segment *segment)
 {
 	const struct netnice *policy = &state->policy;
-	u32 path_us = segment->rtt_us - policy_min(segment->rtt_us, policy->latest_queue_us);
-	u64 sixteenths_ns = (u64)state->cwnd * policy->packet_ns * RECEIVER_FULL_PARTS;
+	u32 path_us =
+		segment->rtt_us - policy_min(segment->rtt_us, policy->measured.latest_queue_us);
+	u64 sixteenths_ns = (u64)state->cwnd * policy->believed.packet_ns * RECEIVER_FULL_PARTS;
 
-	if (netnice_is_in_slow_start(policy) || !path_us || !policy->packet_ns || !state->cwnd)
+	if (netnice_is_in_slow_start(policy) || !path_us || !policy->believed.packet_ns ||
+	    !state->cwnd)
 		return 0;
 	return sixteenths_ns >= (u64)path_us * 1000 * (RECEIVER_FULL_PARTS - 1) &&
 	       state->delivered / state->cwnd % RECEIVER_GROWTH_ROUNDS != 0;
@@ -336,7 +338,7 @@ POLICY_INLINE int receiver_defers_growth(const struct receiver *state,
 /* Returns whether the newest sample met no queue. */
 POLICY_INLINE int receiver_is_clean(const struct receiver *state)
 {
-	return state->policy.latest_queue_us <= netnice_threshold_us(&state->policy);
+	return state->policy.measured.latest_queue_us <= netnice_threshold_us(&state->policy);
 }
 
 /* Returns whether it is time for two packets at once. */
@@ -361,7 +363,8 @@ POLICY_INLINE int receiver_awaits_packets(const struct receiver *state,
 /* Returns whether a loss started the yielding, so that probes only show that nothing is lost. */
 POLICY_INLINE int receiver_yields_blindly(const struct receiver *state)
 {
-	return netnice_yields(&state->policy) && state->policy.probe_rounds > NETNICE_PROBE_ROUNDS;
+	return netnice_yields(&state->policy) &&
+	       state->policy.decided.probe_rounds > NETNICE_PROBE_ROUNDS;
 }
 
 /*
@@ -373,7 +376,8 @@ POLICY_INLINE int receiver_may_be_drift(const struct receiver *state,
 {
 	u32 drift_us = (segment->now_us - state->proven_us) >> RECEIVER_DRIFT_SHIFT;
 
-	return state->policy.latest_queue_us <= netnice_threshold_us(&state->policy) + drift_us;
+	return state->policy.measured.latest_queue_us <=
+	       netnice_threshold_us(&state->policy) + drift_us;
 }
 
 /*
@@ -389,7 +393,7 @@ POLICY_INLINE u32 receiver_probe_bytes(struct receiver *state,
 	int clean = receiver_is_clean(state) && !blind;
 	int unknown = queue_us == NETNICE_NO_SAMPLE || receiver_may_be_drift(state, segment);
 	int due = unknown && receiver_is_probe_due(state, segment);
-	int early = !blind && state->policy.probe_rounds < NETNICE_PROBE_ROUNDS;
+	int early = !blind && state->policy.decided.probe_rounds < NETNICE_PROBE_ROUNDS;
 	int opens = clean || early || due || state->slow_persists >= RECEIVER_SLOW_PERSISTS;
 
 	if (receiver_awaits_packets(state, segment))
@@ -430,7 +434,7 @@ POLICY_INLINE u32 receiver_reopened(struct receiver *state, const struct receive
 	    segment->now_us - state->closed_us < RECEIVER_CLOSED_US)
 		return 0;
 	/* Samples so far apart do not show that a delay stands still: trials are for the few. */
-	state->policy.steady_since_us = 0;
+	state->policy.longer_path.steady_since_us = 0;
 	state->probed_us = segment->now_us;
 	state->opened = state->delivered;
 	return RECEIVER_PROBE_PACKETS * state->mss;
@@ -454,8 +458,8 @@ POLICY_INLINE void receiver_notice_persist(struct receiver *state, u32 waited_us
  */
 POLICY_INLINE u32 receiver_answered(const struct receiver *state, u32 prior_mark, u32 cwnd)
 {
-	int backs_off = state->policy.reaction_mark != prior_mark &&
-			state->policy.phase == NETNICE_INFER && cwnd < state->cwnd;
+	int backs_off = state->policy.measured.reaction_mark != prior_mark &&
+			state->policy.decided.phase == NETNICE_INFER && cwnd < state->cwnd;
 	u32 surplus = netnice_surplus(state->cwnd, state->delivered);
 
 	if (!backs_off)
@@ -491,7 +495,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	const struct receiver_mark *mark = receiver_echoed(state, segment);
 	struct netnice_ack ack = { .now_us = segment->now_us, .acked = acked };
 	u32 queue_us = segment->delayed_ack ? NETNICE_NO_SAMPLE : receiver_queue_us(state, segment);
-	u32 prior_mark = state->policy.reaction_mark;
+	u32 prior_mark = state->policy.measured.reaction_mark;
 	u32 came;
 
 	congested |= segment->ce && !state->ce;
@@ -501,7 +505,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	ack.lost = receiver_notice_congestion(state, congested, mark->delivered);
 	/* What is lost or marked in one window counts once here: no loss of the last event is found later. */
 	if (ack.lost)
-		state->policy.late_losses = 0;
+		state->policy.losses.late_losses = 0;
 	if (queue_us != NETNICE_NO_SAMPLE)
 		ack.sample_rtt_us = state->minimum_rtt_us + queue_us;
 	ack.delivered = state->delivered;
@@ -514,11 +518,12 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	ack.app_limited = receiver_is_app_limited(state, came, mark->window) ||
 			  receiver_defers_growth(state, segment);
 	/* Delayed ACKs are excluded above: the rest are prompt. */
-	state->policy.threshold_floor_us = receiver_threshold_floor_us(state);
-	state->policy.lone_acks = DELAYED_ACK_LONE_IN_A_ROW + DELAYED_ACK_LONE_WITHOUT_PROOF;
+	state->policy.measured.threshold_floor_us = receiver_threshold_floor_us(state);
+	state->policy.measured.lone_acks =
+		DELAYED_ACK_LONE_IN_A_ROW + DELAYED_ACK_LONE_WITHOUT_PROOF;
 	/* receiver_queue_us() has followed the minimum: its falls count at once. */
-	state->policy.low_support = NETNICE_LOW_ENOUGH - NETNICE_LOW_SUPPORT;
-	state->policy.low_fall_us = 0;
+	state->policy.measured.low_support = NETNICE_LOW_ENOUGH - NETNICE_LOW_SUPPORT;
+	state->policy.measured.low_fall_us = 0;
 	state->cwnd = receiver_answered(state, prior_mark, netnice_on_ack(&state->policy, &ack));
 	receiver_count_unsampled(state, queue_us);
 	state->policy.report.signal = POLICY_SIGNAL_ONE_WAY_DELAY;
@@ -527,7 +532,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	 * connection that grows fastest, and one of two receivers would starve; the path's jitter
 	 * is filtered out above.
 	 */
-	state->policy.spread_us = 0;
+	state->policy.believed.spread_us = 0;
 	return queue_us;
 }
 
@@ -592,15 +597,16 @@ POLICY_INLINE void receiver_adopt_path(struct receiver *state, struct receiver_p
 	u32 fall_us;
 
 	receiver_rate_path(state, path, segment);
-	if (path->packet_ns && policy->packet_ns / RECEIVER_PATH_LAG > path->packet_ns)
-		policy->packet_ns = RECEIVER_PATH_LAG * path->packet_ns;
-	if (receiver_path_is_unknown(path, now_us) || policy->minimum_rtt_us == NETNICE_NO_SAMPLE ||
+	if (path->packet_ns && policy->believed.packet_ns / RECEIVER_PATH_LAG > path->packet_ns)
+		policy->believed.packet_ns = RECEIVER_PATH_LAG * path->packet_ns;
+	if (receiver_path_is_unknown(path, now_us) ||
+	    policy->measured.minimum_rtt_us == NETNICE_NO_SAMPLE ||
 	    state->minimum_rtt_us <= path->minimum_rtt_us + state->floor_us)
 		return;
 	fall_us = state->minimum_rtt_us - path->minimum_rtt_us;
 	state->minimum_rtt_us -= fall_us;
 	state->minimum_delay_us -= fall_us;
-	policy->minimum_rtt_us -= policy_min(fall_us, policy->minimum_rtt_us - 1);
+	policy->measured.minimum_rtt_us -= policy_min(fall_us, policy->measured.minimum_rtt_us - 1);
 }
 
 /*

@@ -24,26 +24,26 @@
  * Clocks drift by less than a part in a thousand: one-way delays may fall by 1 ms in a second. Returns
  * the seconds since the last ACK.
  */
-POLICY_INLINE u32 netnice_allow_drift(struct netnice *state, u32 now_us)
+POLICY_INLINE u32 netnice_allow_drift(struct netnice_measured *measured, u32 now_us)
 {
 	u32 now_s = now_us / 1000000;
-	u32 silent_s = now_s - state->heard_s;
+	u32 silent_s = now_s - measured->heard_s;
 
 	/* The clock has wrapped: a pause of less than that. */
-	if (now_s < state->heard_s)
+	if (now_s < measured->heard_s)
 		silent_s += NETNICE_CLOCK_WRAPS_S;
-	state->heard_s = now_s;
-	if (state->one_way_slack_us != NETNICE_SLACK_UNKNOWN)
-		state->one_way_slack_us += silent_s * NETNICE_DRIFT_US_PER_S;
+	measured->heard_s = now_s;
+	if (measured->one_way_slack_us != NETNICE_SLACK_UNKNOWN)
+		measured->one_way_slack_us += silent_s * NETNICE_DRIFT_US_PER_S;
 	return silent_s;
 }
 
 /* Returns whether a fall of `beyond_us` more than round trips allow shows a queue in the smallest one. */
-POLICY_INLINE int netnice_believe_excess(struct netnice *state, u32 beyond_us)
+POLICY_INLINE int netnice_believe_excess(struct netnice_measured *measured, u32 beyond_us)
 {
-	if (state->excess_us + beyond_us > state->minimum_rtt_us / 2)
+	if (measured->excess_us + beyond_us > measured->minimum_rtt_us / 2)
 		return 0;
-	state->excess_us += beyond_us;
+	measured->excess_us += beyond_us;
 	return 1;
 }
 
@@ -51,36 +51,36 @@ POLICY_INLINE int netnice_believe_excess(struct netnice *state, u32 beyond_us)
  * Returns by how much a one-way delay exceeds the smallest one, which it updates. `rtt_queue_us` is
  * the excess of the same packet's round trip.
  */
-POLICY_INLINE u32 netnice_one_way_queue_us(struct netnice *state, u32 delay_us, u32 rtt_queue_us,
-					   u8 restarted)
+POLICY_INLINE u32 netnice_one_way_queue_us(struct netnice_measured *measured, u32 delay_us,
+					   u32 rtt_queue_us, u8 restarted)
 {
-	u32 slack_us = state->one_way_slack_us;
+	u32 slack_us = measured->one_way_slack_us;
 	u32 fall_us, queue_us;
 
-	if (restarted || !state->minimum_one_way_us) {
-		state->minimum_one_way_us = delay_us;
+	if (restarted || !measured->minimum_one_way_us) {
+		measured->minimum_one_way_us = delay_us;
 		slack_us = NETNICE_SLACK_UNKNOWN;
 	}
-	if (delay_us < state->minimum_one_way_us) {
-		fall_us = state->minimum_one_way_us - delay_us;
-		state->minimum_one_way_us = delay_us;
+	if (delay_us < measured->minimum_one_way_us) {
+		fall_us = measured->minimum_one_way_us - delay_us;
+		measured->minimum_one_way_us = delay_us;
 		if (slack_us == NETNICE_SLACK_UNKNOWN) {
 			/* No earlier sample limits the fall. */
 		} else if (fall_us <= slack_us) {
 			slack_us -= fall_us;
-		} else if (netnice_believe_excess(state, fall_us - slack_us)) {
+		} else if (netnice_believe_excess(measured, fall_us - slack_us)) {
 			slack_us = 0;
 		} else {
-			state->minimum_one_way_us -= rtt_queue_us;
-			state->clock.started += 1;
+			measured->minimum_one_way_us -= rtt_queue_us;
+			measured->clock.started += 1;
 			slack_us = NETNICE_SLACK_UNKNOWN;
 		}
 	}
-	queue_us = delay_us - state->minimum_one_way_us;
+	queue_us = delay_us - measured->minimum_one_way_us;
 	/* The resolution of the stamps, too, lets delays fall. */
-	fall_us = rtt_queue_us + state->excess_us + NETNICE_DRIFT_US;
+	fall_us = rtt_queue_us + measured->excess_us + NETNICE_DRIFT_US;
 	fall_us -= policy_min(fall_us, queue_us);
-	state->one_way_slack_us = policy_min(slack_us, fall_us);
+	measured->one_way_slack_us = policy_min(slack_us, fall_us);
 	return queue_us;
 }
 

@@ -143,11 +143,11 @@ POLICY_INLINE void netnice_move(struct netnice *state, u8 reason)
 {
 	u8 cause = netnice_cause(reason);
 
-	POLICY_ASSERT(netnice_phases_before(reason) >> state->phase & 1);
-	state->phase = netnice_phase_after(reason);
-	state->reason = reason;
-	state->moves += 1;
-	state->report.phase = netnice_reported_phase(state->phase);
+	POLICY_ASSERT(netnice_phases_before(reason) >> state->decided.phase & 1);
+	state->decided.phase = netnice_phase_after(reason);
+	state->decided.reason = reason;
+	state->decided.moves += 1;
+	state->report.phase = netnice_reported_phase(state->decided.phase);
 	if (!cause)
 		return;
 	state->report.yields += 1;
@@ -157,19 +157,19 @@ POLICY_INLINE void netnice_move(struct netnice *state, u8 reason)
 /* Returns whether the flow sends probes alone. */
 POLICY_INLINE int netnice_yields(const struct netnice *state)
 {
-	return state->phase >= NETNICE_YIELD;
+	return state->decided.phase >= NETNICE_YIELD;
 }
 
 /* Returns whether probes are trains. */
 POLICY_INLINE int netnice_sends_trains(const struct netnice *state)
 {
-	return state->phase >= NETNICE_VERDICT;
+	return state->decided.phase >= NETNICE_VERDICT;
 }
 
 /* Returns whether each packet that is delivered lets the window grow by one: no plateau is known. */
 POLICY_INLINE int netnice_is_in_slow_start(const struct netnice *state)
 {
-	return state->phase == NETNICE_START || state->phase == NETNICE_RETURN;
+	return state->decided.phase == NETNICE_START || state->decided.phase == NETNICE_RETURN;
 }
 
 #endif

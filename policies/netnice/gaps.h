@@ -27,18 +27,18 @@
 
 POLICY_INLINE void netnice_forget_gaps(struct netnice *state)
 {
-	state->gap_acked_us = 0;
-	state->gap_told = 0;
-	state->gap_mode_us = 0;
-	state->gap_support = 0;
-	state->gap_evidence = 0;
-	state->gap_parts = 0;
+	state->gaps.gap_acked_us = 0;
+	state->gaps.gap_told = 0;
+	state->gaps.gap_mode_us = 0;
+	state->gaps.gap_support = 0;
+	state->gaps.gap_evidence = 0;
+	state->gaps.gap_parts = 0;
 }
 
 /* Slots in the mode of gaps, per packet: the present hypothesis. */
 POLICY_INLINE u32 netnice_gap_slots(const struct netnice *state)
 {
-	return state->gap_parts + NETNICE_GAP_FEWEST_SLOTS;
+	return state->gaps.gap_parts + NETNICE_GAP_FEWEST_SLOTS;
 }
 
 /*
@@ -48,21 +48,22 @@ POLICY_INLINE u32 netnice_gap_slots(const struct netnice *state)
  */
 POLICY_INLINE int netnice_learn_gap_mode(struct netnice *state, u32 packet_us)
 {
-	u32 mode_us = state->gap_mode_us;
+	u32 mode_us = state->gaps.gap_mode_us;
 	u32 distance_us = packet_us > mode_us ? packet_us - mode_us : mode_us - packet_us;
 
 	if (distance_us <= mode_us / 16) {
-		state->gap_support = policy_min(state->gap_support + 2, NETNICE_GAP_SUPPORT);
-		state->gap_mode_us += (packet_us > mode_us) - (packet_us < mode_us);
-	} else if (state->gap_support) {
-		state->gap_support -= 1;
+		state->gaps.gap_support =
+			policy_min(state->gaps.gap_support + 2, NETNICE_GAP_SUPPORT);
+		state->gaps.gap_mode_us += (packet_us > mode_us) - (packet_us < mode_us);
+	} else if (state->gaps.gap_support) {
+		state->gaps.gap_support -= 1;
 	} else {
-		state->gap_mode_us = packet_us;
-		state->gap_evidence = 0;
+		state->gaps.gap_mode_us = packet_us;
+		state->gaps.gap_evidence = 0;
 	}
-	return state->gap_support > NETNICE_GAP_SUPPORT / 2 &&
-	       state->gap_mode_us >= NETNICE_GAP_SHORTEST_US &&
-	       state->gap_mode_us <= NETNICE_GAP_MODE_LIMIT_US;
+	return state->gaps.gap_support > NETNICE_GAP_SUPPORT / 2 &&
+	       state->gaps.gap_mode_us >= NETNICE_GAP_SHORTEST_US &&
+	       state->gaps.gap_mode_us <= NETNICE_GAP_MODE_LIMIT_US;
 }
 
 /*
@@ -85,39 +86,40 @@ POLICY_INLINE void netnice_weigh_gap(struct netnice *state, u32 gap_us, u32 acke
 {
 	u32 slots = netnice_gap_slots(state);
 	/* In sixteenths of a slot, rounded to whole ones. */
-	u32 sixteenths = gap_us * 16 * slots / state->gap_mode_us + 8;
+	u32 sixteenths = gap_us * 16 * slots / state->gaps.gap_mode_us + 8;
 	u32 above = sixteenths % 16;
 	u32 distance = above > 8 ? above - 8 : 8 - above;
-	u32 evidence = state->gap_evidence;
+	u32 evidence = state->gaps.gap_evidence;
 	int fits = distance <= NETNICE_GAP_TOLERANCE;
 	u32 against = fits ? 1 : NETNICE_GAP_AGAINST;
 
 	if (fits && netnice_gap_is_telling(slots, sixteenths / 16, acked)) {
-		if (!state->gap_told)
-			state->gap_evidence =
+		if (!state->gaps.gap_told)
+			state->gaps.gap_evidence =
 				policy_min(evidence + NETNICE_GAP_FOR, NETNICE_GAP_EVIDENCE_LIMIT);
-		state->gap_told = 1;
+		state->gaps.gap_told = 1;
 		return;
 	}
-	state->gap_told = 0;
+	state->gaps.gap_told = 0;
 	if (evidence < against)
-		state->gap_parts = (state->gap_parts + 1) % NETNICE_GAP_HYPOTHESES;
-	state->gap_evidence = evidence - policy_min(evidence, against);
+		state->gaps.gap_parts = (state->gaps.gap_parts + 1) % NETNICE_GAP_HYPOTHESES;
+	state->gaps.gap_evidence = evidence - policy_min(evidence, against);
 }
 
 /* Learns from the time between two ACKs, while the flow uses the link. */
 POLICY_CALLED u32 netnice_learn_gap(struct netnice *state, const struct netnice_ack *ack)
 {
 	POLICY_STEP_NEEDS(state && ack);
-	u32 gap_us = ack->now_us - state->gap_acked_us;
+	u32 gap_us = ack->now_us - state->gaps.gap_acked_us;
 
-	if (netnice_yields(state) || state->on_trial || ack->at_receiver)
+	if (netnice_yields(state) || state->longer_path.on_trial || ack->at_receiver)
 		return 0;
-	state->gap_acked_us = ack->now_us;
+	state->gaps.gap_acked_us = ack->now_us;
 	if (!ack->acked || ack->acked > 2 || ack->app_limited || ack->ca_state != CA_OPEN ||
 	    gap_us > NETNICE_GAP_LONGEST_US)
 		return 0;
-	if (netnice_learn_gap_mode(state, gap_us / ack->acked) && gap_us < 8 * state->gap_mode_us)
+	if (netnice_learn_gap_mode(state, gap_us / ack->acked) &&
+	    gap_us < 8 * state->gaps.gap_mode_us)
 		netnice_weigh_gap(state, gap_us, ack->acked);
 	return 0;
 }
@@ -128,12 +130,12 @@ POLICY_CALLED u32 netnice_learn_gap(struct netnice *state, const struct netnice_
  */
 POLICY_INLINE u32 netnice_link_ns(const struct netnice *state)
 {
-	u32 enough = state->share_evidence ? NETNICE_GAP_EVIDENCE / 4 : NETNICE_GAP_EVIDENCE;
-	u32 slot_ns = state->gap_mode_us * 1000U / netnice_gap_slots(state);
+	u32 enough = state->trains.share_evidence ? NETNICE_GAP_EVIDENCE / 4 : NETNICE_GAP_EVIDENCE;
+	u32 slot_ns = state->gaps.gap_mode_us * 1000U / netnice_gap_slots(state);
 
-	if (state->gap_evidence < enough || !state->handshake_us ||
-	    slot_ns + slot_ns / 8 > state->packet_ns)
-		return state->packet_ns;
+	if (state->gaps.gap_evidence < enough || !state->believed.handshake_us ||
+	    slot_ns + slot_ns / 8 > state->believed.packet_ns)
+		return state->believed.packet_ns;
 	return slot_ns;
 }
 

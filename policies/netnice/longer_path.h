@@ -14,7 +14,7 @@
 
 #include "integer.h"
 #include "netnice/gaps.h"
-#include "netnice/signal.h"
+#include "netnice/believe.h"
 #include "netnice/decisions.h"
 #include "netnice/state.h"
 
@@ -24,7 +24,7 @@
  */
 POLICY_INLINE u32 netnice_steady_range_us(const struct netnice *state)
 {
-	u32 range_us = state->steady_low_us / NETNICE_STEADY_PARTS;
+	u32 range_us = state->longer_path.steady_low_us / NETNICE_STEADY_PARTS;
 
 	return policy_min(netnice_threshold_us(state) + NETNICE_DRIFT_US / 2,
 			  policy_max(range_us, NETNICE_DRIFT_US));
@@ -33,8 +33,8 @@ POLICY_INLINE u32 netnice_steady_range_us(const struct netnice *state)
 /* Samples on both sides of a program's pause do not show what happened between them. */
 POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 silent_s)
 {
-	if (!state->on_trial && silent_s > NETNICE_STEADY_GAP_S)
-		state->steady_since_us = 0;
+	if (!state->longer_path.on_trial && silent_s > NETNICE_STEADY_GAP_S)
+		state->longer_path.steady_since_us = 0;
 }
 
 /*
@@ -42,31 +42,33 @@ POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 silent_s)
  */
 POLICY_INLINE void netnice_defer_trial(struct netnice *state, u32 waits)
 {
-	state->steady_since_us = 0;
-	if (state->trial_waits < waits)
-		state->trial_waits += 1;
+	state->longer_path.steady_since_us = 0;
+	if (state->longer_path.trial_waits < waits)
+		state->longer_path.trial_waits += 1;
 }
 
 /* Returns for how long a delay must stand still: the shortest time holds several probes. */
 POLICY_INLINE u32 netnice_trial_wait_us(const struct netnice *state)
 {
-	u32 rounds_us = NETNICE_TRIAL_WAIT_ROUNDS * (state->minimum_rtt_us + state->steady_low_us);
+	u32 rounds_us = NETNICE_TRIAL_WAIT_ROUNDS *
+			(state->measured.minimum_rtt_us + state->longer_path.steady_low_us);
 
-	return policy_max(rounds_us, NETNICE_TRIAL_WAIT_US << 2 * state->trial_waits);
+	return policy_max(rounds_us, NETNICE_TRIAL_WAIT_US << 2 * state->longer_path.trial_waits);
 }
 
 /* While yielding: returns whether the delay has stood still for long enough to try it. */
 POLICY_INLINE int netnice_is_steady(struct netnice *state, u32 queue_us, u32 now_us)
 {
-	if (!state->steady_since_us) {
-		state->steady_since_us = now_us | 1;
-		state->steady_low_us = queue_us;
-		state->steady_high_us = queue_us;
+	if (!state->longer_path.steady_since_us) {
+		state->longer_path.steady_since_us = now_us | 1;
+		state->longer_path.steady_low_us = queue_us;
+		state->longer_path.steady_high_us = queue_us;
 		return 0;
 	}
-	state->steady_low_us = policy_min(state->steady_low_us, queue_us);
-	state->steady_high_us = policy_max(state->steady_high_us, queue_us);
-	if (state->steady_high_us - state->steady_low_us > netnice_steady_range_us(state)) {
+	state->longer_path.steady_low_us = policy_min(state->longer_path.steady_low_us, queue_us);
+	state->longer_path.steady_high_us = policy_max(state->longer_path.steady_high_us, queue_us);
+	if (state->longer_path.steady_high_us - state->longer_path.steady_low_us >
+	    netnice_steady_range_us(state)) {
 		/*
 		 * The queue of others has moved. It may stand still for some seconds, as CUBIC's does on its
 		 * plateau (RFC 9438, 4.2); a delay that does so for longer is there after they have left.
@@ -74,41 +76,42 @@ POLICY_INLINE int netnice_is_steady(struct netnice *state, u32 queue_us, u32 now
 		netnice_defer_trial(state, NETNICE_MOVED_WAITS);
 		return 0;
 	}
-	return now_us - state->steady_since_us >= netnice_trial_wait_us(state);
+	return now_us - state->longer_path.steady_since_us >= netnice_trial_wait_us(state);
 }
 
 /* Takes the steady delay for the path's, on trial. */
 POLICY_INLINE void netnice_begin_trial(struct netnice *state, u32 delivered)
 {
-	u32 added_us = state->steady_low_us;
+	u32 added_us = state->longer_path.steady_low_us;
 
-	state->on_trial = 1;
-	state->added_us = added_us;
-	state->rate_before_ns = state->packet_ns;
-	state->handshake_us = 0;
-	state->trial_start = delivered;
-	state->minimum_rtt_us += added_us;
-	if (state->minimum_one_way_us)
-		state->minimum_one_way_us += added_us;
-	state->latest_queue_us -= policy_min(state->latest_queue_us, added_us);
+	state->longer_path.on_trial = 1;
+	state->longer_path.added_us = added_us;
+	state->longer_path.rate_before_ns = state->believed.packet_ns;
+	state->believed.handshake_us = 0;
+	state->longer_path.trial_start = delivered;
+	state->measured.minimum_rtt_us += added_us;
+	if (state->measured.minimum_one_way_us)
+		state->measured.minimum_one_way_us += added_us;
+	state->measured.latest_queue_us -= policy_min(state->measured.latest_queue_us, added_us);
 	/* What was added may fall again. */
-	if (state->one_way_slack_us != NETNICE_SLACK_UNKNOWN)
-		state->one_way_slack_us += state->added_us;
+	if (state->measured.one_way_slack_us != NETNICE_SLACK_UNKNOWN)
+		state->measured.one_way_slack_us += state->longer_path.added_us;
 }
 
 /* A queue has shown: the delays before the trial are the path's. */
 POLICY_INLINE void netnice_fail_trial(struct netnice *state)
 {
-	u32 added_us = state->added_us;
+	u32 added_us = state->longer_path.added_us;
 
-	state->on_trial = 0;
-	state->packet_ns = policy_min(state->packet_ns, state->rate_before_ns);
-	state->minimum_rtt_us -= added_us;
-	if (state->minimum_one_way_us)
-		state->minimum_one_way_us -= added_us;
-	state->latest_queue_us += added_us;
-	state->one_way_slack_us = NETNICE_SLACK_UNKNOWN;
-	state->round_queue_us = NETNICE_NO_SAMPLE;
+	state->longer_path.on_trial = 0;
+	state->believed.packet_ns =
+		policy_min(state->believed.packet_ns, state->longer_path.rate_before_ns);
+	state->measured.minimum_rtt_us -= added_us;
+	if (state->measured.minimum_one_way_us)
+		state->measured.minimum_one_way_us -= added_us;
+	state->measured.latest_queue_us += added_us;
+	state->measured.one_way_slack_us = NETNICE_SLACK_UNKNOWN;
+	state->measured.round_queue_us = NETNICE_NO_SAMPLE;
 	netnice_defer_trial(state, NETNICE_TRIAL_WAITS);
 }
 
@@ -120,18 +123,18 @@ POLICY_INLINE void netnice_fail_trial(struct netnice *state)
  */
 POLICY_INLINE void netnice_judge_trial(struct netnice *state, const struct netnice_ack *ack)
 {
-	u32 there_us = state->minimum_rtt_us + state->latest_queue_us;
+	u32 there_us = state->measured.minimum_rtt_us + state->measured.latest_queue_us;
 	u32 back_us = ack->sample_rtt_us - policy_min(ack->sample_rtt_us, there_us);
 
-	if (!state->on_trial || netnice_is_in_slow_start(state) ||
-	    ack->delivered - state->trial_start < NETNICE_TRIAL_PACKETS)
+	if (!state->longer_path.on_trial || netnice_is_in_slow_start(state) ||
+	    ack->delivered - state->longer_path.trial_start < NETNICE_TRIAL_PACKETS)
 		return;
-	state->on_trial = 0;
-	state->trial_waits = 0;
+	state->longer_path.on_trial = 0;
+	state->longer_path.trial_waits = 0;
 	netnice_forget_gaps(state);
 	if (back_us <= netnice_threshold_us(state))
 		return;
-	state->minimum_rtt_us += back_us;
+	state->measured.minimum_rtt_us += back_us;
 	netnice_move(state, NETNICE_BECAUSE_LONGER_BACK);
 }
 
@@ -142,14 +145,14 @@ POLICY_INLINE void netnice_judge_trial(struct netnice *state, const struct netni
 POLICY_INLINE int netnice_contradicts_trial(struct netnice *state, const struct netnice_ack *ack,
 					    u32 fall_us)
 {
-	if (!state->on_trial || !fall_us)
+	if (!state->longer_path.on_trial || !fall_us)
 		return 0;
-	fall_us = policy_min(fall_us, state->added_us);
-	state->added_us -= fall_us;
-	if (state->minimum_one_way_us)
-		state->minimum_one_way_us -= fall_us;
+	fall_us = policy_min(fall_us, state->longer_path.added_us);
+	state->longer_path.added_us -= fall_us;
+	if (state->measured.minimum_one_way_us)
+		state->measured.minimum_one_way_us -= fall_us;
 	/* A receiver that held the probes' ACKs does not hold those of a larger window. */
-	return fall_us > netnice_threshold_us(state) && !netnice_may_be_held(state, ack);
+	return fall_us > netnice_threshold_us(state) && !netnice_may_be_held(&state->measured, ack);
 }
 
 #endif

@@ -5,17 +5,11 @@
 
 #include "ca_state.h"
 #include "integer.h"
-#include "netnice/signal.h"
+#include "netnice/believe.h"
 #include "netnice/decisions.h"
 #include "netnice/state.h"
 #include "netnice/yielding.h"
 #include "report.h"
-
-/* Returns whether the newest packet waited for less than half a packet: there is no queue. */
-POLICY_INLINE int netnice_met_no_queue(const struct netnice *state)
-{
-	return !state->over_packets && state->latest_queue_us < state->packet_ns / 2000;
-}
 
 /*
  * Returns whether the flow does not exceed a policer's limit: then others take the rest. Where losses
@@ -24,8 +18,8 @@ POLICY_INLINE int netnice_met_no_queue(const struct netnice *state)
  */
 POLICY_INLINE int netnice_is_within_limit(const struct netnice *state, u32 cwnd)
 {
-	return state->evident && cwnd <= state->limit &&
-	       (netnice_is_in_slow_start(state) || cwnd >= state->limit / 2U);
+	return state->policer.evident && cwnd <= state->policer.limit &&
+	       (netnice_is_in_slow_start(state) || cwnd >= state->policer.limit / 2U);
 }
 
 /*
@@ -34,16 +28,17 @@ POLICY_INLINE int netnice_is_within_limit(const struct netnice *state, u32 cwnd)
  */
 POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state, u32 cwnd)
 {
-	u32 rounds = state->confirmed ? NETNICE_LIMIT_ROUNDS : 2 * NETNICE_BLIND_ROUNDS;
+	u32 rounds = state->policer.confirmed ? NETNICE_LIMIT_ROUNDS : 2 * NETNICE_BLIND_ROUNDS;
 
-	return (state->confirmed || netnice_is_within_limit(state, cwnd)) && !state->recovering &&
-	       state->blind_rounds + NETNICE_REFILL_ROUNDS <= rounds;
+	return (state->policer.confirmed || netnice_is_within_limit(state, cwnd)) &&
+	       !state->decided.recovering &&
+	       state->losses.blind_rounds + NETNICE_REFILL_ROUNDS <= rounds;
 }
 
 /* Returns whether the newest packet waited for more than four thresholds. */
 POLICY_INLINE int netnice_met_long_queue(const struct netnice *state)
 {
-	return state->latest_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state);
+	return state->measured.latest_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state);
 }
 
 /*
@@ -57,13 +52,14 @@ POLICY_INLINE int netnice_met_long_queue(const struct netnice *state)
 POLICY_INLINE int netnice_is_blind(const struct netnice *state, const struct netnice_ack *ack,
 				   u32 cwnd)
 {
-	if (state->doubtful)
+	if (state->measured.doubtful)
 		return 0;
 	if (netnice_met_no_queue(state))
 		return netnice_may_be_policed_by_others(state, cwnd);
 	if (!ack->at_receiver && netnice_met_long_queue(state))
 		return 0;
-	return !state->over_packets || (state->blind_rounds && !state->limit && !state->recovering);
+	return !state->measured.over_packets ||
+	       (state->losses.blind_rounds && !state->policer.limit && !state->decided.recovering);
 }
 
 /* Returns whether a loss is the first of a recovery that tells about others. */
@@ -71,7 +67,8 @@ POLICY_INLINE int netnice_may_tell_of_others(const struct netnice *state,
 					     const struct netnice_ack *ack)
 {
 	/* A window that a receiver advertises may be more than the sender uses. */
-	return !state->recovering && !state->limit && !ack->at_receiver && !netnice_yields(state);
+	return !state->decided.recovering && !state->policer.limit && !ack->at_receiver &&
+	       !netnice_yields(state);
 }
 
 /*
@@ -95,13 +92,7 @@ POLICY_INLINE int netnice_met_standing_queue(const struct netnice *state, u32 cw
 	u32 excess = cwnd - policy_min(cwnd, netnice_bandwidth_delay_product(state));
 
 	return state->report.delay_over_minimum_us >=
-	       (u64)excess * state->packet_ns / 1000 + state->latest_queue_us / 2;
-}
-
-/* Returns whether the newest packet met a queue of more than so many packets. */
-POLICY_INLINE int netnice_met_more_than(const struct netnice *state, u32 packets)
-{
-	return state->latest_queue_us > packets * (state->packet_ns / 1000);
+	       (u64)excess * state->believed.packet_ns / 1000 + state->measured.latest_queue_us / 2;
 }
 
 /*
@@ -110,7 +101,8 @@ POLICY_INLINE int netnice_met_more_than(const struct netnice *state, u32 packets
  */
 POLICY_INLINE int netnice_returns_blindly(const struct netnice *state)
 {
-	return state->phase == NETNICE_RETURN && state->probe_rounds > NETNICE_PROBE_ROUNDS;
+	return state->decided.phase == NETNICE_RETURN &&
+	       state->decided.probe_rounds > NETNICE_PROBE_ROUNDS;
 }
 
 /* Returns whether, in such a return, a queue of others that no burst fills has overflowed. */
@@ -145,10 +137,12 @@ POLICY_INLINE int netnice_met_short_queue_of_others(const struct netnice *state,
  */
 POLICY_INLINE u32 netnice_hold_rounds(const struct netnice *state)
 {
-	u32 rtt_us = policy_max(state->minimum_rtt_us + state->latest_queue_us, 1);
-	u32 hold_us = policy_min(state->packet_ns / 1000 * NETNICE_HOLD_PACKETS, NETNICE_HOLD_US);
+	u32 rtt_us =
+		policy_max(state->measured.minimum_rtt_us + state->measured.latest_queue_us, 1);
+	u32 hold_us = policy_min(state->believed.packet_ns / 1000 * NETNICE_HOLD_PACKETS,
+				 NETNICE_HOLD_US);
 
-	if (state->limit)
+	if (state->policer.limit)
 		return NETNICE_BLIND_ROUNDS;
 	return policy_min(policy_max(hold_us / rtt_us, NETNICE_BLIND_ROUNDS), NETNICE_LIMIT_ROUNDS);
 }
@@ -162,13 +156,14 @@ POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd, int oth
 {
 	u32 product = netnice_bandwidth_delay_product(state);
 	/* In the same recovery it may follow from the first one: a short queue drops retransmissions, too. */
-	int again = state->blind_rounds && !state->recovering;
+	int again = state->losses.blind_rounds && !state->decided.recovering;
 
 	if ((others || again || netnice_is_within_limit(state, cwnd)) && cwnd >= NETNICE_PROBE_CWND)
 		return netnice_yield_blindly(state, NETNICE_BECAUSE_BLIND_LOSS);
-	state->blind_rounds = netnice_hold_rounds(state);
-	state->plateau = policy_min(policy_min(state->plateau, cwnd - 1), product);
-	state->plateau = policy_max(state->plateau, NETNICE_MINIMUM_CWND);
+	state->losses.blind_rounds = netnice_hold_rounds(state);
+	state->believed.plateau =
+		policy_min(policy_min(state->believed.plateau, cwnd - 1), product);
+	state->believed.plateau = policy_max(state->believed.plateau, NETNICE_MINIMUM_CWND);
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
 }
 
@@ -177,26 +172,27 @@ POLICY_INLINE u32 netnice_capacity(const struct netnice *state)
 {
 	u32 product = netnice_bandwidth_delay_product(state);
 
-	if (!state->limit)
+	if (!state->policer.limit)
 		return product;
-	return policy_min(product, state->limit - state->limit / NETNICE_POLICED_PARTS);
+	return policy_min(product,
+			  state->policer.limit - state->policer.limit / NETNICE_POLICED_PARTS);
 }
 
 /* Where packets wait, a queue was too short, and no policer dropped the packets. */
 POLICY_INLINE void netnice_forget_limit(struct netnice *state)
 {
-	if (!state->limit)
+	if (!state->policer.limit)
 		return;
-	state->limit = 0;
-	state->evident = 0;
-	state->confirmed = 0;
-	state->blind_rounds = 0;
+	state->policer.limit = 0;
+	state->policer.evident = 0;
+	state->policer.confirmed = 0;
+	state->losses.blind_rounds = 0;
 }
 
 /* Forgets a limit that the flow exceeds twice without a loss. */
 POLICY_INLINE void netnice_test_limit(struct netnice *state, u32 cwnd)
 {
-	if (cwnd > 2 * (u32)state->limit)
+	if (cwnd > 2 * (u32)state->policer.limit)
 		netnice_forget_limit(state);
 }
 
@@ -209,26 +205,27 @@ POLICY_INLINE void netnice_test_limit(struct netnice *state, u32 cwnd)
  */
 POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 lost, u32 delivered, u32 cwnd)
 {
-	u32 margin = state->limit / 8;
-	int below = state->limit && delivered + margin < state->limit;
-	int alike = state->limit && !below && delivered <= state->limit + margin;
-	int grew = !state->blind_rounds;
+	u32 margin = state->policer.limit / 8;
+	int below = state->policer.limit && delivered + margin < state->policer.limit;
+	int alike = state->policer.limit && !below && delivered <= state->policer.limit + margin;
+	int grew = !state->losses.blind_rounds;
 
-	if (below && !grew && (state->confirmed || state->blind_rounds <= NETNICE_BLIND_ROUNDS))
+	if (below && !grew &&
+	    (state->policer.confirmed || state->losses.blind_rounds <= NETNICE_BLIND_ROUNDS))
 		return netnice_yield_blindly(state, NETNICE_BECAUSE_POLICER);
-	state->confirmed |= alike && grew;
-	state->limit = delivered;
+	state->policer.confirmed |= alike && grew;
+	state->policer.limit = delivered;
 	if (delivered >= NETNICE_EVIDENT_LIMIT &&
 	    lost * NETNICE_EVIDENT_PARTS >=
 		    delivered + NETNICE_EVIDENT_LOSSES * NETNICE_EVIDENT_PARTS)
-		state->evident = 1;
-	state->blind_rounds = NETNICE_BLIND_ROUNDS;
-	if (state->confirmed)
-		state->blind_rounds = NETNICE_LIMIT_ROUNDS;
+		state->policer.evident = 1;
+	state->losses.blind_rounds = NETNICE_BLIND_ROUNDS;
+	if (state->policer.confirmed)
+		state->losses.blind_rounds = NETNICE_LIMIT_ROUNDS;
 	else if (grew)
-		state->blind_rounds = 2 * NETNICE_BLIND_ROUNDS;
-	state->plateau = policy_max(netnice_capacity(state), NETNICE_MINIMUM_CWND);
-	return policy_min(cwnd, state->plateau);
+		state->losses.blind_rounds = 2 * NETNICE_BLIND_ROUNDS;
+	state->believed.plateau = policy_max(netnice_capacity(state), NETNICE_MINIMUM_CWND);
+	return policy_min(cwnd, state->believed.plateau);
 }
 
 /*
@@ -237,8 +234,8 @@ POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 lost, u32 deliv
  */
 POLICY_INLINE void netnice_raise_limit(struct netnice *state, u32 delivered)
 {
-	if (state->evident && delivered > state->limit)
-		state->limit = delivered;
+	if (state->policer.evident && delivered > state->policer.limit)
+		state->policer.limit = delivered;
 }
 
 /*
@@ -250,14 +247,14 @@ POLICY_CALLED u32 netnice_judge_losses(struct netnice *state, const struct netni
 				       u32 cwnd)
 {
 	POLICY_STEP_NEEDS(state && ack);
-	u32 delivered = ack->delivered - ack->acked - state->reaction_mark;
-	u32 lost = state->judged_losses + ack->lost;
+	u32 delivered = ack->delivered - ack->acked - state->measured.reaction_mark;
+	u32 lost = state->losses.judged_losses + ack->lost;
 
-	state->judged_losses = lost;
-	if (!netnice_follows_reaction(state, ack))
+	state->losses.judged_losses = lost;
+	if (!netnice_follows_reaction(&state->measured, ack))
 		return cwnd;
-	state->judging = 0;
-	state->reaction_mark =
+	state->losses.judging = 0;
+	state->measured.reaction_mark =
 		ack->prior_delivered + policy_min(cwnd / 4, ack->delivered - ack->prior_delivered);
 	if (ack->app_limited)
 		return cwnd;
@@ -274,11 +271,11 @@ POLICY_CALLED u32 netnice_judge_losses(struct netnice *state, const struct netni
  */
 POLICY_INLINE void netnice_await_late_losses(struct netnice *state, const struct netnice_ack *ack)
 {
-	if (!state->late_losses || !netnice_follows_reaction(state, ack))
+	if (!state->losses.late_losses || !netnice_follows_reaction(&state->measured, ack))
 		return;
-	state->late_losses = 0;
+	state->losses.late_losses = 0;
 	if (ca_answers_congestion(ack->ca_state))
-		state->reaction_mark = ack->delivered;
+		state->measured.reaction_mark = ack->delivered;
 }
 
 /*
@@ -290,7 +287,8 @@ POLICY_INLINE int netnice_is_loss_event(const struct netnice *state, const struc
 {
 	if (ack->ca_state == CA_LOSS)
 		return 0;
-	return !state->recovering || (ack->lost && netnice_follows_reaction(state, ack));
+	return !state->decided.recovering ||
+	       (ack->lost && netnice_follows_reaction(&state->measured, ack));
 }
 
 /* Answers a loss as Reno does (RFC 5681, equation 4), and returns cautiously. */
@@ -301,24 +299,26 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	int returns = netnice_returns_to_others(state, ack, cwnd);
 	int blind = netnice_is_blind(state, ack, cwnd);
 	int others = blind ? netnice_met_short_queue_of_others(state, ack, cwnd) :
-			     state->over_packets && netnice_met_queue_of_others(state, ack, cwnd);
+			     state->measured.over_packets &&
+				     netnice_met_queue_of_others(state, ack, cwnd);
 
 	netnice_mark_reaction(state, ack->delivered);
-	state->judging = !state->recovering && netnice_met_no_queue(state) &&
-			 state->round_high_us <= netnice_threshold_us(state);
-	state->late_losses = !state->judging;
-	state->judged_losses = ack->lost;
+	state->losses.judging = !state->decided.recovering && netnice_met_no_queue(state) &&
+				state->measured.round_high_us <= netnice_threshold_us(state);
+	state->losses.late_losses = !state->losses.judging;
+	state->losses.judged_losses = ack->lost;
 	/* What was sent beyond the limit explains the loss. */
-	if (state->limit && cwnd > state->limit)
-		state->blind_rounds = 0;
-	state->plateau = policy_max(policy_min(cwnd - cwnd / 8, product), NETNICE_MINIMUM_CWND);
+	if (state->policer.limit && cwnd > state->policer.limit)
+		state->losses.blind_rounds = 0;
+	state->believed.plateau =
+		policy_max(policy_min(cwnd - cwnd / 8, product), NETNICE_MINIMUM_CWND);
 	if (netnice_is_in_slow_start(state))
 		netnice_move(state, NETNICE_BECAUSE_START_LOSS);
 	/* If packets are lost, delay comes from a queue, however steady it is. */
-	state->steady_since_us = 0;
+	state->longer_path.steady_since_us = 0;
 	if (netnice_yields(state)) {
-		state->judging = 0;
-		if (state->probe_rounds > NETNICE_PROBE_ROUNDS)
+		state->losses.judging = 0;
+		if (state->decided.probe_rounds > NETNICE_PROBE_ROUNDS)
 			return netnice_yield_blindly(state, NETNICE_BECAUSE_BLIND_LOSS);
 	}
 	if (blind)
@@ -326,7 +326,7 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	if (returns && others)
 		return netnice_yield_blindly(state, NETNICE_BECAUSE_OVERFLOW);
 	if (others)
-		state->blind_rounds = NETNICE_BLIND_ROUNDS;
+		state->losses.blind_rounds = NETNICE_BLIND_ROUNDS;
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
 }
 
@@ -337,14 +337,14 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
  */
 POLICY_INLINE void netnice_on_undo(struct netnice *state, u32 cwnd)
 {
-	state->judging = 0;
-	state->blind_rounds = 0;
-	if (!state->confirmed)
+	state->losses.judging = 0;
+	state->losses.blind_rounds = 0;
+	if (!state->policer.confirmed)
 		netnice_forget_limit(state);
 	if (cwnd <= NETNICE_PROBE_CWND)
 		return;
-	state->plateau = policy_max(state->plateau, cwnd);
-	if (netnice_yields(state) && state->probe_rounds > NETNICE_PROBE_ROUNDS)
+	state->believed.plateau = policy_max(state->believed.plateau, cwnd);
+	if (netnice_yields(state) && state->decided.probe_rounds > NETNICE_PROBE_ROUNDS)
 		netnice_return(state, NETNICE_BECAUSE_UNDO);
 }
 

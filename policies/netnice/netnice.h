@@ -31,7 +31,7 @@
 #include "integer.h"
 #include "netnice/gaps.h"
 #include "netnice/losses.h"
-#include "netnice/signal.h"
+#include "netnice/believe.h"
 #include "netnice/state.h"
 #include "netnice/trains.h"
 #include "netnice/yielding.h"
@@ -53,19 +53,13 @@ POLICY_INLINE int netnice_fills_way_back(const struct netnice *state, u32 cwnd)
 POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, const struct netnice_ack *ack,
 				      u32 cwnd, u32 queue_us)
 {
-	u32 rest_us = state->minimum_rtt_us;
+	u32 rest_us = state->measured.minimum_rtt_us;
 
 	/* A window that a receiver advertises may be more than the sender uses. */
 	if (!ack->at_receiver && netnice_fills_way_back(state, cwnd) &&
-	    ack->sample_rtt_us > state->latest_queue_us)
-		rest_us = policy_max(rest_us, ack->sample_rtt_us - state->latest_queue_us);
+	    ack->sample_rtt_us > state->measured.latest_queue_us)
+		rest_us = policy_max(rest_us, ack->sample_rtt_us - state->measured.latest_queue_us);
 	return (u32)((u64)cwnd * queue_us / ((u64)rest_us + queue_us));
-}
-
-/* What growth, and a few other flows like this one, add to the range of a round's samples. */
-POLICY_INLINE u32 netnice_growth_us(const struct netnice *state)
-{
-	return NETNICE_GROWTH_SPREAD * (state->packet_ns / 1000);
 }
 
 /*
@@ -76,11 +70,11 @@ POLICY_INLINE u32 netnice_growth_us(const struct netnice *state)
  */
 POLICY_INLINE u32 netnice_next_plateau(const struct netnice *state, u32 cwnd, u32 filled)
 {
-	u32 calm_us = policy_max(netnice_growth_us(state), state->threshold_floor_us);
-	u32 plateau = policy_max(filled, policy_min(state->plateau, cwnd));
+	u32 calm_us = policy_max(netnice_growth_us(state), state->measured.threshold_floor_us);
+	u32 plateau = policy_max(filled, policy_min(state->believed.plateau, cwnd));
 	u32 beyond = plateau - filled;
 
-	if (state->spread_us > calm_us)
+	if (state->believed.spread_us > calm_us)
 		return plateau;
 	return plateau - (beyond - policy_min(beyond, NETNICE_PLATEAU_PACKETS)) / 2;
 }
@@ -91,10 +85,11 @@ POLICY_INLINE u32 netnice_next_plateau(const struct netnice *state, u32 cwnd, u3
  */
 POLICY_INLINE u32 netnice_standing_queue_us(const struct netnice *state)
 {
-	u32 spread_us = state->spread_us;
+	u32 spread_us = state->believed.spread_us;
 	u32 jitter_us = spread_us - policy_min(spread_us, netnice_growth_us(state));
 
-	return state->over_queue_us - policy_min(state->over_queue_us, jitter_us - jitter_us / 4);
+	return state->measured.over_queue_us -
+	       policy_min(state->measured.over_queue_us, jitter_us - jitter_us / 4);
 }
 
 /*
@@ -115,8 +110,9 @@ POLICY_INLINE u32 netnice_surplus(u32 cwnd, u32 dither)
  */
 POLICY_INLINE int netnice_is_visited(const struct netnice *state)
 {
-	return state->brief_stays &&
-	       state->over_queue_us > state->minimum_rtt_us >> NETNICE_VISIT_SHIFT;
+	return state->decided.brief_stays && state->measured.over_queue_us >
+						     state->measured.minimum_rtt_us >>
+						     NETNICE_VISIT_SHIFT;
 }
 
 /*
@@ -129,11 +125,11 @@ POLICY_INLINE int netnice_others_start(const struct netnice *state, u32 cwnd)
 {
 	u32 product;
 
-	if (!state->inference || !netnice_met_more_than(state, NETNICE_START_PACKETS))
+	if (!state->decided.inference || !netnice_met_more_than(state, NETNICE_START_PACKETS))
 		return 0;
 	product = netnice_bandwidth_delay_product(state);
 	return cwnd >= product - product / 4 && cwnd <= product + product / 4 &&
-	       state->spread_us <= state->minimum_rtt_us / 8;
+	       state->believed.spread_us <= state->measured.minimum_rtt_us / 8;
 }
 
 /*
@@ -143,12 +139,12 @@ POLICY_INLINE int netnice_others_start(const struct netnice *state, u32 cwnd)
  */
 POLICY_INLINE u8 netnice_judge_queue(const struct netnice *state, u32 cwnd, u32 target)
 {
-	if (target <= NETNICE_MINIMUM_CWND || state->recurrences >= 2)
+	if (target <= NETNICE_MINIMUM_CWND || state->decided.recurrences >= 2)
 		return NETNICE_BECAUSE_QUEUE;
-	if (state->recurrences && netnice_others_start(state, cwnd))
+	if (state->decided.recurrences && netnice_others_start(state, cwnd))
 		return NETNICE_BECAUSE_OTHERS_START;
 	if (netnice_is_visited(state) &&
-	    state->over_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state))
+	    state->measured.over_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state))
 		return NETNICE_BECAUSE_VISIT;
 	return NETNICE_BECAUSE_INDICATION;
 }
@@ -171,40 +167,41 @@ POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_a
 	target = filled > surplus ? filled - surplus : 0;
 	netnice_mark_reaction(state, ack->delivered);
 	/* A limit met twice is certain: one late packet does not disprove it. */
-	if (!state->confirmed && cwnd > state->limit / 2)
+	if (!state->policer.confirmed && cwnd > state->policer.limit / 2)
 		netnice_forget_limit(state);
-	if (state->inference) {
-		state->recurrences += 1;
+	if (state->decided.inference) {
+		state->decided.recurrences += 1;
 		target = policy_min(target, cwnd / 2);
-		state->plateau = filled;
+		state->believed.plateau = filled;
 	} else {
-		state->recurrences = 0;
-		state->plateau = netnice_next_plateau(state, cwnd, filled);
+		state->decided.recurrences = 0;
+		state->believed.plateau = netnice_next_plateau(state, cwnd, filled);
 	}
-	state->inference = NETNICE_INFERENCE_ROUNDS;
-	if (!state->on_trial && netnice_learn_share(state, ack))
+	state->decided.inference = NETNICE_INFERENCE_ROUNDS;
+	if (!state->longer_path.on_trial && netnice_learn_share(state, ack))
 		return netnice_yield_share(state, ack);
 	reason = netnice_judge_queue(state, cwnd, target);
 	if (reason == NETNICE_BECAUSE_INDICATION) {
 		netnice_move(state, reason);
 		return target;
 	}
-	return state->on_trial ? netnice_resume_yielding(state) : netnice_yield(state, reason);
+	return state->longer_path.on_trial ? netnice_resume_yielding(state) :
+					     netnice_yield(state, reason);
 }
 
 /* Returns the growth in the coming round, in packets. */
 POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32 queue_us,
 				      u32 threshold_us)
 {
-	if (cwnd < state->plateau)
-		return policy_max((state->plateau - cwnd) / 2, 1);
-	if (state->inference || state->blind_rounds)
+	if (cwnd < state->believed.plateau)
+		return policy_max((state->believed.plateau - cwnd) / 2, 1);
+	if (state->decided.inference || state->losses.blind_rounds)
 		return 0;
 	if (queue_us > threshold_us / 2)
 		return 1;
-	if (state->limit)
+	if (state->policer.limit)
 		return 1;
-	return policy_max(policy_min(state->growth * 2, cwnd / 4), 1);
+	return policy_max(policy_min(state->decided.growth * 2, cwnd / 4), 1);
 }
 
 /*
@@ -214,7 +211,7 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
  */
 POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
 {
-	int returns = state->phase == NETNICE_RETURN;
+	int returns = state->decided.phase == NETNICE_RETURN;
 	int few = returns || netnice_is_visited(state) || netnice_others_start(state, cwnd);
 
 	return policy_max(few ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
@@ -223,7 +220,7 @@ POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cw
 /* Returns whether so many packets in a row have been over the threshold that they indicate congestion. */
 POLICY_INLINE int netnice_is_indication(const struct netnice *state, u32 cwnd)
 {
-	return state->over_packets >= netnice_indication_packets(state, cwnd);
+	return state->measured.over_packets >= netnice_indication_packets(state, cwnd);
 }
 
 /* Evaluates a finished round. */
@@ -231,33 +228,31 @@ POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack 
 {
 	POLICY_STEP_NEEDS(state && ack);
 	u32 previous_queue_us = state->report.delay_over_minimum_us;
-	u32 queue_us = state->round_queue_us;
+	u32 queue_us = state->measured.round_queue_us;
 	u32 threshold_us = netnice_threshold_us(state);
 
-	if (queue_us == NETNICE_NO_SAMPLE || (!state->round_prompt && queue_us > threshold_us))
+	if (queue_us == NETNICE_NO_SAMPLE ||
+	    (!state->measured.round_prompt && queue_us > threshold_us))
 		return 0;
 	state->report.delay_over_minimum_us = queue_us;
 	state->report.threshold_us = threshold_us;
 	if (!netnice_yields(state) && !ack->app_limited) {
-		/*
-		 * A single rate sample that was too high (compressed ACKs) must not last for ever.
-		 */
-		state->packet_ns += state->packet_ns >> NETNICE_RATE_LEAK_SHIFT;
-		netnice_learn_spread(state);
+		netnice_leak_rate(&state->believed);
+		netnice_learn_spread(&state->believed, &state->measured);
 	}
 	if (netnice_yields(state)) {
 		netnice_yielding_round(state, ack, previous_queue_us, queue_us, threshold_us);
 	} else if (!netnice_is_in_slow_start(state)) {
 		/* Of a small window all packets make an indication: it is complete as the round ends. */
-		if (state->inference && !netnice_is_indication(state, cwnd))
-			state->inference -= 1;
-		if (state->blind_rounds && !--state->blind_rounds)
-			state->blind_scale = 0;
+		if (state->decided.inference && !netnice_is_indication(state, cwnd))
+			state->decided.inference -= 1;
+		if (state->losses.blind_rounds && !--state->losses.blind_rounds)
+			state->losses.blind_scale = 0;
 		netnice_test_limit(state, cwnd);
 		netnice_learn_share_of_round(state, ack);
-		if (!state->inference && state->phase == NETNICE_INFER)
+		if (!state->decided.inference && state->decided.phase == NETNICE_INFER)
 			netnice_move(state, NETNICE_BECAUSE_TIMEOUT);
-		state->growth = netnice_plan_growth(state, cwnd, queue_us, threshold_us);
+		state->decided.growth = netnice_plan_growth(state, cwnd, queue_us, threshold_us);
 	}
 	return 0;
 }
@@ -269,24 +264,24 @@ POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack 
 POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
 	u32 product = netnice_capacity(state);
-	u32 shift = state->brief_stays ? 0 : NETNICE_RETURN_SHIFT;
-	u32 progress = policy_min(ack->acked, cwnd) + state->cwnd_cnt;
+	u32 shift = state->decided.brief_stays ? 0 : NETNICE_RETURN_SHIFT;
+	u32 progress = policy_min(ack->acked, cwnd) + state->decided.cwnd_cnt;
 
 	if (cwnd < product >> shift)
 		return cwnd + ack->acked;
 	if (cwnd < product) {
-		state->cwnd_cnt = progress % (1U << NETNICE_RETURN_SHIFT);
+		state->decided.cwnd_cnt = progress % (1U << NETNICE_RETURN_SHIFT);
 		return cwnd + (progress >> NETNICE_RETURN_SHIFT);
 	}
-	state->plateau = cwnd;
+	state->believed.plateau = cwnd;
 	/* A receiver does not space its probes by itself. On trial the delay may have been the path's. */
-	if (!ack->at_receiver && !state->on_trial && state->deep &&
-	    state->pause_scale < NETNICE_BRIEF_PAUSE_SCALE)
-		state->brief_stays = NETNICE_BRIEF_STAYS;
+	if (!ack->at_receiver && !state->longer_path.on_trial && state->decided.deep &&
+	    state->decided.pause_scale < NETNICE_BRIEF_PAUSE_SCALE)
+		state->decided.brief_stays = NETNICE_BRIEF_STAYS;
 	else
-		state->brief_stays = 0;
-	if (state->limit)
-		state->blind_rounds = NETNICE_BLIND_ROUNDS;
+		state->decided.brief_stays = 0;
+	if (state->policer.limit)
+		state->losses.blind_rounds = NETNICE_BLIND_ROUNDS;
 	netnice_move(state, NETNICE_BECAUSE_RETURNED);
 	return cwnd;
 }
@@ -296,14 +291,16 @@ POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *
 {
 	u64 progress;
 
-	if (ack->app_limited || state->over_packets || !netnice_follows_reaction(state, ack))
+	if (ack->app_limited || state->measured.over_packets ||
+	    !netnice_follows_reaction(&state->measured, ack))
 		return cwnd;
-	if (state->phase == NETNICE_START)
+	if (state->decided.phase == NETNICE_START)
 		return cwnd + ack->acked;
-	if (state->phase == NETNICE_RETURN)
+	if (state->decided.phase == NETNICE_RETURN)
 		return netnice_grow_back(state, ack, cwnd);
-	progress = (u64)policy_min(ack->acked, cwnd) * state->growth + state->cwnd_cnt;
-	state->cwnd_cnt = (u32)(progress % cwnd);
+	progress =
+		(u64)policy_min(ack->acked, cwnd) * state->decided.growth + state->decided.cwnd_cnt;
+	state->decided.cwnd_cnt = (u32)(progress % cwnd);
 	return cwnd + (u32)(progress / cwnd);
 }
 
@@ -318,17 +315,17 @@ POLICY_CALLED u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	u32 product = netnice_bandwidth_delay_product(state);
 	u32 fits = cwnd;
 
-	if (state->phase == NETNICE_RETURN) {
-		fits -= netnice_own_backlog(state, ack, cwnd, state->over_queue_us);
-		if (state->brief_stays)
-			state->brief_stays -= 1;
+	if (state->decided.phase == NETNICE_RETURN) {
+		fits -= netnice_own_backlog(state, ack, cwnd, state->measured.over_queue_us);
+		if (state->decided.brief_stays)
+			state->decided.brief_stays -= 1;
 	}
 	netnice_mark_reaction(state, ack->delivered);
-	netnice_move(state, state->phase == NETNICE_START ? NETNICE_BECAUSE_START_QUEUE :
-							    NETNICE_BECAUSE_RETURN_QUEUE);
-	state->plateau = policy_min(fits, product);
-	state->inference = 1;
-	state->recurrences = 0;
+	netnice_move(state, state->decided.phase == NETNICE_START ? NETNICE_BECAUSE_START_QUEUE :
+								    NETNICE_BECAUSE_RETURN_QUEUE);
+	state->believed.plateau = policy_min(fits, product);
+	state->decided.inference = 1;
+	state->decided.recurrences = 0;
 	return policy_max(policy_min(cwnd / 2, product), NETNICE_MINIMUM_CWND);
 }
 
@@ -337,7 +334,7 @@ POLICY_INLINE int netnice_ends_round(const struct netnice *state, const struct n
 {
 	if (netnice_sends_probes(state, ack) && (ack->in_flight || netnice_sends_trains(state)))
 		return !ack->in_flight;
-	return (s32)(ack->prior_delivered - state->round_end) >= 0;
+	return (s32)(ack->prior_delivered - state->measured.round_end) >= 0;
 }
 
 /* Returns the largest window after an RTO; while yielding that of a probe. */
@@ -345,7 +342,26 @@ POLICY_INLINE u32 netnice_repair_cwnd(const struct netnice *state)
 {
 	if (netnice_yields(state))
 		return 2 * netnice_probe_packets(state);
-	return policy_max(state->plateau / 2, NETNICE_MINIMUM_CWND);
+	return policy_max(state->believed.plateau / 2, NETNICE_MINIMUM_CWND);
+}
+
+/*
+ * Takes the sample of an ACK. While yielding, samples are too far apart for jitter: changes between them come from the
+ * others' queue.
+ */
+POLICY_CALLED u32 netnice_sample(struct netnice *state, const struct netnice_ack *ack)
+{
+	POLICY_STEP_NEEDS(state && ack);
+	int yields = netnice_yields(state);
+	int kind = netnice_measure(&state->measured, &state->report, ack,
+				   netnice_threshold_us(state), yields);
+
+	if (kind == NETNICE_WITHOUT_SAMPLE)
+		return 0;
+	if (!yields)
+		netnice_learn_jitter(&state->believed, &state->measured);
+	netnice_count_over(&state->measured, ack, kind, netnice_threshold_us(state));
+	return 0;
 }
 
 /* Returns the window after an ACK. */
@@ -354,33 +370,38 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	u32 previous_queue_us;
 	u32 cwnd = ack->cwnd;
 
-	netnice_notice_gap(state, netnice_allow_drift(state, ack->now_us));
-	netnice_learn_rate(state, ack);
-	if (netnice_contradicts_trial(state, ack, netnice_follow_fall(state, ack)))
+	netnice_notice_gap(state, netnice_allow_drift(&state->measured, ack->now_us));
+	/* The link is faster by far than known: trains that found nobody do not count any more. */
+	if (netnice_learn_rate(&state->believed, ack)) {
+		state->trains.share_wait = 0;
+		state->gaps.gap_wait = 0;
+	}
+	if (netnice_contradicts_trial(
+		    state, ack, netnice_follow_fall(&state->measured, ack, netnice_yields(state))))
 		cwnd = netnice_resume_yielding(state);
-	previous_queue_us = state->latest_queue_us;
+	previous_queue_us = state->measured.latest_queue_us;
 	netnice_sample(state, ack);
 	netnice_learn_gap(state, ack);
-	if (state->judging)
+	if (state->losses.judging)
 		cwnd = netnice_judge_losses(state, ack, cwnd);
 	else
 		netnice_await_late_losses(state, ack);
 	if (ca_answers_congestion(ack->ca_state)) {
-		if (state->on_trial) {
-			state->recovering = 1;
+		if (state->longer_path.on_trial) {
+			state->decided.recovering = 1;
 			return netnice_resume_yielding(state);
 		}
 		/* Trains for a rate that is not confirmed may be too long for the queue. */
-		if (state->claimed_slots && netnice_follows_reaction(state, ack))
+		if (state->trains.claimed_slots && netnice_follows_reaction(&state->measured, ack))
 			netnice_return(state, NETNICE_BECAUSE_NO_SLOTS);
 		if (netnice_is_loss_event(state, ack))
 			cwnd = netnice_on_loss(state, ack, cwnd);
-		state->recovering = 1;
+		state->decided.recovering = 1;
 		if (ack->ca_state == CA_LOSS)
 			cwnd = policy_min(cwnd + ack->acked, netnice_repair_cwnd(state));
 		return policy_max(cwnd, NETNICE_MINIMUM_CWND);
 	}
-	state->recovering = 0;
+	state->decided.recovering = 0;
 
 	if (netnice_ends_round(state, ack)) {
 		if (netnice_sends_probes(state, ack) && netnice_sends_trains(state)) {
@@ -390,14 +411,14 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 		} else {
 			netnice_round(state, ack, cwnd);
 		}
-		netnice_begin_round(state, ack->delivered);
+		netnice_begin_round(&state->measured, ack->delivered);
 	}
 	if (netnice_yields(state))
 		return netnice_probe_cwnd(state, ack);
 	netnice_judge_trial(state, ack);
 	if (!netnice_is_indication(state, cwnd))
 		cwnd = netnice_grow(state, ack, cwnd);
-	else if (state->on_trial && netnice_is_in_slow_start(state))
+	else if (state->longer_path.on_trial && netnice_is_in_slow_start(state))
 		cwnd = netnice_resume_yielding(state);
 	else if (netnice_is_in_slow_start(state))
 		cwnd = netnice_leave_slow_start(state, ack, cwnd);
@@ -415,14 +436,14 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
  */
 POLICY_INLINE u32 netnice_window_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
-	u32 packet_ns = state->packet_ns;
+	u32 packet_ns = state->believed.packet_ns;
 
 	if (!netnice_fills_way_back(state, cwnd))
 		return smoothed_rtt_us;
-	if (smoothed_rtt_us > state->minimum_rtt_us + state->minimum_rtt_us / 2)
+	if (smoothed_rtt_us > state->measured.minimum_rtt_us + state->measured.minimum_rtt_us / 2)
 		packet_ns += packet_ns / NETNICE_UNDER_RATE_PARTS;
-	packet_ns =
-		policy_min(packet_ns, state->minimum_rtt_us / (2 * NETNICE_RATE_PACKETS) * 1000);
+	packet_ns = policy_min(packet_ns,
+			       state->measured.minimum_rtt_us / (2 * NETNICE_RATE_PACKETS) * 1000);
 	return policy_max(smoothed_rtt_us, (u32)((u64)cwnd * packet_ns / 1000));
 }
 
@@ -443,8 +464,8 @@ POLICY_INLINE u32 netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 s
 		smoothed_rtt_us = netnice_window_us(state, cwnd, smoothed_rtt_us);
 		return smoothed_rtt_us - smoothed_rtt_us / 16;
 	}
-	return state->phase == NETNICE_RETURN ? smoothed_rtt_us - smoothed_rtt_us / 4 :
-						smoothed_rtt_us / 2;
+	return state->decided.phase == NETNICE_RETURN ? smoothed_rtt_us - smoothed_rtt_us / 4 :
+							smoothed_rtt_us / 2;
 }
 
 #endif

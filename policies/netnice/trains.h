@@ -19,7 +19,7 @@
 
 #include "integer.h"
 #include "netnice/gaps.h"
-#include "netnice/signal.h"
+#include "netnice/believe.h"
 #include "netnice/state.h"
 #include "netnice/longer_path.h"
 #include "netnice/yielding.h"
@@ -47,9 +47,9 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 {
 	u32 delivery_ns = netnice_delivery_ns(ack);
 	u32 link_ns = netnice_link_ns(state);
-	int beside_others = link_ns < state->packet_ns;
+	int beside_others = link_ns < state->believed.packet_ns;
 	u32 packet_us = link_ns / 1000;
-	u32 packets = netnice_packets_of_train(state->threshold_floor_us, packet_us);
+	u32 packets = netnice_packets_of_train(state->measured.threshold_floor_us, packet_us);
 	u32 train_us = packets * packet_us;
 	/* A receiver delays ACKs: the count of packets is mostly even. */
 	u32 dither = ack->delivered / 2;
@@ -58,31 +58,32 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 	if (!delivery_ns || !packet_us || ack->at_receiver)
 		return 0;
 	if (delivery_ns - delivery_ns / 5 <= link_ns) {
-		state->share_evidence = 0;
-		state->turn_waits = 0;
-		if (state->share_wait && !(dither % NETNICE_SHARE_RELIEF))
-			state->share_wait -= 1;
+		state->trains.share_evidence = 0;
+		state->trains.turn_waits = 0;
+		if (state->trains.share_wait && !(dither % NETNICE_SHARE_RELIEF))
+			state->trains.share_wait -= 1;
 		if (delivery_ns - delivery_ns / 8 <= link_ns) {
-			varied = state->jitter_us > train_us / 16;
-			state->jittery = varied && (state->doubted || state->jittery);
-			state->doubted = varied;
+			varied = state->believed.jitter_us > train_us / 16;
+			state->trains.jittery =
+				varied && (state->trains.doubted || state->trains.jittery);
+			state->trains.doubted = varied;
 		}
 		return 0;
 	}
-	if ((state->jittery && !beside_others) ||
+	if ((state->trains.jittery && !beside_others) ||
 	    netnice_threshold_at_us(state, link_ns) > train_us / 2)
 		return 0;
 	if (delivery_ns / 7 < link_ns / 4) {
-		if (state->doubted && !beside_others)
+		if (state->trains.doubted && !beside_others)
 			netnice_defer_trains(state);
-		state->doubted = 1;
+		state->trains.doubted = 1;
 		return 0;
 	}
-	state->doubted = 0;
-	if (dither % (1U << (beside_others ? state->gap_wait : state->share_wait)))
+	state->trains.doubted = 0;
+	if (dither % (1U << (beside_others ? state->gaps.gap_wait : state->trains.share_wait)))
 		return 0;
-	state->share_evidence += 1;
-	return state->share_evidence >= NETNICE_SHARE_BACK_OFFS;
+	state->trains.share_evidence += 1;
+	return state->trains.share_evidence >= NETNICE_SHARE_BACK_OFFS;
 }
 
 /*
@@ -92,39 +93,41 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 POLICY_INLINE void netnice_learn_share_of_round(struct netnice *state,
 						const struct netnice_ack *ack)
 {
-	u32 rounds = policy_max(NETNICE_SHARE_TIME_US / policy_max(state->minimum_rtt_us, 1), 1);
+	u32 rounds = policy_max(
+		NETNICE_SHARE_TIME_US / policy_max(state->measured.minimum_rtt_us, 1), 1);
 	/* Successive rounds may be equally long: multiplication by Knuth's constant mixes the bits. */
 	u32 dither = ack->delivered * 2654435761U >> 16;
 
-	if (!state->share_evidence || state->share_evidence >= NETNICE_SHARE_BACK_OFFS - 1)
+	if (!state->trains.share_evidence ||
+	    state->trains.share_evidence >= NETNICE_SHARE_BACK_OFFS - 1)
 		return;
 	if (netnice_delivery_ns(ack) / 7 >= netnice_link_ns(state) / 4 && !(dither % rounds))
-		state->share_evidence += 1;
+		state->trains.share_evidence += 1;
 }
 
 /* Others are served between the packets of trains; `times` is how many times the highest rate had goes into the link's. */
 POLICY_INLINE void netnice_begin_sharing(struct netnice *state, const struct netnice_ack *ack,
 					 u32 times)
 {
-	state->shared_since_us = ack->now_us;
-	state->claimed_slots = times - 1;
-	state->lead_ns = 0;
-	state->weighed = 0;
-	state->beyond_us = 2 * state->packet_ns / 1000;
+	state->trains.shared_since_us = ack->now_us;
+	state->trains.claimed_slots = times - 1;
+	state->trains.lead_ns = 0;
+	state->trains.weighed = 0;
+	state->trains.beyond_us = 2 * state->believed.packet_ns / 1000;
 }
 
 /* Yields to others in a fair queue. */
 POLICY_INLINE u32 netnice_yield_share(struct netnice *state, const struct netnice_ack *ack)
 {
 	u32 link_ns = netnice_link_ns(state);
-	u32 times = link_ns < state->packet_ns ? netnice_gap_slots(state) : 1;
+	u32 times = link_ns < state->believed.packet_ns ? netnice_gap_slots(state) : 1;
 	u32 cwnd;
 
-	state->brief_stays = 0;
+	state->decided.brief_stays = 0;
 	cwnd = netnice_yield(state, NETNICE_BECAUSE_FAIR_QUEUE);
-	state->packet_ns = link_ns;
+	state->believed.packet_ns = link_ns;
 	netnice_begin_sharing(state, ack, times);
-	state->share_evidence = 0;
+	state->trains.share_evidence = 0;
 	return cwnd;
 }
 
@@ -135,7 +138,7 @@ POLICY_INLINE u32 netnice_yield_share(struct netnice *state, const struct netnic
 POLICY_INLINE u32 netnice_spacing_us(const struct netnice *state, const struct netnice_ack *ack,
 				     u32 previous_us)
 {
-	u32 last_us = state->latest_queue_us;
+	u32 last_us = state->measured.latest_queue_us;
 
 	if (last_us <= previous_us || ack->acked > NETNICE_PAIR_PACKETS)
 		return 0;
@@ -149,10 +152,10 @@ POLICY_INLINE u32 netnice_spacing_us(const struct netnice *state, const struct n
  */
 POLICY_INLINE u32 netnice_slower_ns(const struct netnice *state, u32 spacing_us)
 {
-	u32 packet_us = state->packet_ns / 1000;
+	u32 packet_us = state->believed.packet_ns / 1000;
 	u32 packets = netnice_train_packets(state);
-	u32 mean_us = (state->latest_queue_us + packet_us) / packets;
-	u32 tolerance_us = policy_min(mean_us / 4 + 2 * state->jitter_us, mean_us / 2);
+	u32 mean_us = (state->measured.latest_queue_us + packet_us) / packets;
+	u32 tolerance_us = policy_min(mean_us / 4 + 2 * state->believed.jitter_us, mean_us / 2);
 	u32 distance_us = spacing_us > mean_us ? spacing_us - mean_us : mean_us - spacing_us;
 
 	if (spacing_us - spacing_us / 5 < packet_us || distance_us > tolerance_us)
@@ -168,26 +171,26 @@ POLICY_INLINE u32 netnice_slower_ns(const struct netnice *state, u32 spacing_us)
  */
 POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 slower_ns)
 {
-	u32 packet_us = state->packet_ns / 1000;
+	u32 packet_us = state->believed.packet_ns / 1000;
 	/* By how much one train may differ from others. */
 	u32 limit_us = packet_us;
 	/* The first delay of a train is that of its second packet. */
 	u32 slower_us = NETNICE_PAIR_PACKETS * spacing_us;
-	u32 seen_us = state->round_queue_us + packet_us;
+	u32 seen_us = state->measured.round_queue_us + packet_us;
 	s32 lead_us;
 
 	if (!slower_ns) {
-		state->lead_ns = 0;
+		state->trains.lead_ns = 0;
 		return 0;
 	}
-	if (!state->lead_ns)
-		state->lead_ns = (s32)(state->packet_ns / 2);
+	if (!state->trains.lead_ns)
+		state->trains.lead_ns = (s32)(state->believed.packet_ns / 2);
 	if (slower_us > seen_us)
 		lead_us = (s32)policy_min(slower_us - seen_us, limit_us);
 	else
 		lead_us = -(s32)policy_min(seen_us - slower_us, limit_us);
-	state->lead_ns += (lead_us * 1000 - state->lead_ns) >> NETNICE_LEAD_SHIFT;
-	return state->lead_ns < (s32)(state->packet_ns / 4);
+	state->trains.lead_ns += (lead_us * 1000 - state->trains.lead_ns) >> NETNICE_LEAD_SHIFT;
+	return state->trains.lead_ns < (s32)(state->believed.packet_ns / 4);
 }
 
 /*
@@ -196,9 +199,9 @@ POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 s
  */
 POLICY_INLINE u32 netnice_beyond_handshake_us(const struct netnice *state, u32 waited_us)
 {
-	u32 round_trip_us = state->minimum_rtt_us + waited_us;
+	u32 round_trip_us = state->measured.minimum_rtt_us + waited_us;
 
-	return round_trip_us - policy_min(round_trip_us, state->handshake_us);
+	return round_trip_us - policy_min(round_trip_us, state->believed.handshake_us);
 }
 
 /*
@@ -209,7 +212,7 @@ POLICY_INLINE u32 netnice_beyond_handshake_us(const struct netnice *state, u32 w
  */
 POLICY_INLINE void netnice_weigh_train(struct netnice *state, u32 spacing_us)
 {
-	u32 packet_us = state->packet_ns / 1000;
+	u32 packet_us = state->believed.packet_ns / 1000;
 	/* The first delay of a train is that of its second packet. */
 	u32 waited_us = (NETNICE_PAIR_PACKETS - 1) * spacing_us;
 	u32 beyond_us;
@@ -218,17 +221,19 @@ POLICY_INLINE void netnice_weigh_train(struct netnice *state, u32 spacing_us)
 	if (!spacing_us || spacing_us > NETNICE_CONFIRM_SLOTS * packet_us)
 		return;
 	beyond_us = netnice_beyond_handshake_us(
-		state, state->round_queue_us - policy_min(state->round_queue_us, waited_us));
+		state, state->measured.round_queue_us -
+			       policy_min(state->measured.round_queue_us, waited_us));
 	beyond_us = policy_min(beyond_us, NETNICE_CONFIRM_LIMIT * packet_us);
-	state->beyond_us = (7 * state->beyond_us + beyond_us + 4) / 8;
-	if (state->weighed < NETNICE_CONFIRM_TRAINS)
-		state->weighed += 1;
+	state->trains.beyond_us = (7 * state->trains.beyond_us + beyond_us + 4) / 8;
+	if (state->trains.weighed < NETNICE_CONFIRM_TRAINS)
+		state->trains.weighed += 1;
 }
 
 /* Returns whether trains confirm the rate that gaps between ACKs have shown. */
 POLICY_INLINE int netnice_confirms_slots(const struct netnice *state)
 {
-	return state->beyond_us < NETNICE_CONFIRM_HALF_SLOTS * (state->packet_ns / 2000);
+	return state->trains.beyond_us <
+	       NETNICE_CONFIRM_HALF_SLOTS * (state->believed.packet_ns / 2000);
 }
 
 /*
@@ -238,15 +243,15 @@ POLICY_INLINE int netnice_confirms_slots(const struct netnice *state)
 POLICY_INLINE int netnice_follows_known_rate(const struct netnice *state)
 {
 	u32 packets = netnice_train_packets(state) - NETNICE_PAIR_PACKETS;
-	u32 spread_us = state->latest_queue_us - state->round_queue_us;
+	u32 spread_us = state->measured.latest_queue_us - state->measured.round_queue_us;
 
-	return spread_us - spread_us / 5 < packets * (state->packet_ns / 1000);
+	return spread_us - spread_us / 5 < packets * (state->believed.packet_ns / 1000);
 }
 
 /* For how long others have been in the fair queue; it wraps after 71 minutes. */
 POLICY_INLINE u32 netnice_shared_us(const struct netnice *state, const struct netnice_ack *ack)
 {
-	return ack->now_us - state->shared_since_us;
+	return ack->now_us - state->trains.shared_since_us;
 }
 
 /*
@@ -256,16 +261,16 @@ POLICY_INLINE u32 netnice_shared_us(const struct netnice *state, const struct ne
  */
 POLICY_INLINE void netnice_take_turn(struct netnice *state)
 {
-	u32 served_us =
-		(state->latest_queue_us + state->packet_ns / 1000) / netnice_train_packets(state);
+	u32 served_us = (state->measured.latest_queue_us + state->believed.packet_ns / 1000) /
+			netnice_train_packets(state);
 
 	netnice_return(state, NETNICE_BECAUSE_TURN);
-	state->share_wait = 0;
-	state->gap_wait = 0;
-	if (state->turn_waits >= NETNICE_KNOWN_TURNS)
-		state->packet_ns = policy_max(state->packet_ns, served_us * 1000);
-	if (state->turn_waits < NETNICE_TURN_WAITS)
-		state->turn_waits += 1;
+	state->trains.share_wait = 0;
+	state->gaps.gap_wait = 0;
+	if (state->trains.turn_waits >= NETNICE_KNOWN_TURNS)
+		state->believed.packet_ns = policy_max(state->believed.packet_ns, served_us * 1000);
+	if (state->trains.turn_waits < NETNICE_TURN_WAITS)
+		state->trains.turn_waits += 1;
 }
 
 /*
@@ -276,15 +281,15 @@ POLICY_INLINE void netnice_judge_slots(struct netnice *state, const struct netni
 				       u32 spacing_us)
 {
 	netnice_weigh_train(state, spacing_us);
-	if (state->weighed < NETNICE_CONFIRM_TRAINS &&
+	if (state->trains.weighed < NETNICE_CONFIRM_TRAINS &&
 	    netnice_shared_us(state, ack) < NETNICE_CONFIRM_US)
 		return;
 	if (!netnice_confirms_slots(state)) {
 		netnice_return(state, NETNICE_BECAUSE_NO_SLOTS);
 		return;
 	}
-	state->claimed_slots = 0;
-	state->lead_ns = 0;
+	state->trains.claimed_slots = 0;
+	state->trains.lead_ns = 0;
 }
 
 /*
@@ -295,11 +300,12 @@ POLICY_INLINE void netnice_try_longer_path(struct netnice *state, const struct n
 {
 	u32 packets = netnice_train_packets(state) - NETNICE_PAIR_PACKETS;
 	u32 spacing_ns =
-		(u32)((u64)(state->latest_queue_us - state->round_queue_us) * 1000 / packets);
+		(u32)((u64)(state->measured.latest_queue_us - state->measured.round_queue_us) *
+		      1000 / packets);
 
 	netnice_begin_trial(state, ack->delivered);
-	if (spacing_ns > state->packet_ns + state->packet_ns / 4)
-		state->packet_ns = spacing_ns;
+	if (spacing_ns > state->believed.packet_ns + state->believed.packet_ns / 4)
+		state->believed.packet_ns = spacing_ns;
 }
 
 /* Evaluates a train that met more than its own queue. */
@@ -310,15 +316,15 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 	int follows = netnice_follows_known_rate(state);
 	u32 slower_ns = follows ? 0 : netnice_slower_ns(state, spacing_us);
 
-	if (netnice_train_decides(state) && !state->jittery && slower_ns &&
-	    slower_ns / 4 < state->packet_ns) {
+	if (netnice_train_decides(state) && !state->trains.jittery && slower_ns &&
+	    slower_ns / 4 < state->believed.packet_ns) {
 		/* In a fair queue, one train may look as on a slower link. */
 		netnice_move(state, NETNICE_BECAUSE_MAYBE_SHARE);
 		netnice_begin_sharing(state, ack, 1);
 	}
 	/* The delay has stood still: the link is slower, or else the path may be longer. */
 	if (netnice_train_decides(state) && slower_ns) {
-		state->packet_ns = slower_ns;
+		state->believed.packet_ns = slower_ns;
 		netnice_return(state, NETNICE_BECAUSE_SLOWER_LINK);
 		return;
 	}
@@ -329,37 +335,37 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 	}
 	if (follows) {
 		/* All wait in one queue, or the path is longer, unless the others paused just then. */
-		state->together += 1;
-		if (state->together >= NETNICE_TOGETHER_TRAINS) {
+		state->trains.together += 1;
+		if (state->trains.together >= NETNICE_TOGETHER_TRAINS) {
 			netnice_forget_slots(state);
-			state->share_evidence = 0;
-			state->share_wait = NETNICE_SHARE_WAITS;
+			state->trains.share_evidence = 0;
+			state->trains.share_wait = NETNICE_SHARE_WAITS;
 			netnice_move(state, NETNICE_BECAUSE_TOGETHER);
-			state->together = 0;
-			state->steady_since_us = 0;
+			state->trains.together = 0;
+			state->longer_path.steady_since_us = 0;
 			return;
 		}
 	} else {
-		state->together = 0;
+		state->trains.together = 0;
 	}
-	state->share_wait = 0;
-	if (state->claimed_slots) {
+	state->trains.share_wait = 0;
+	if (state->trains.claimed_slots) {
 		netnice_judge_slots(state, ack, follows ? 0 : spacing_us);
 		return;
 	}
 	if (netnice_is_slower(state, spacing_us, slower_ns)) {
-		state->packet_ns = slower_ns;
+		state->believed.packet_ns = slower_ns;
 		netnice_return(state, NETNICE_BECAUSE_SLOWER_LINK);
 		return;
 	}
-	if (netnice_shared_us(state, ack) >= NETNICE_TURN_US << state->turn_waits) {
+	if (netnice_shared_us(state, ack) >= NETNICE_TURN_US << state->trains.turn_waits) {
 		netnice_take_turn(state);
 		return;
 	}
-	state->clean_probes = NETNICE_CLEAN_PROBES;
-	if (state->probe_rounds < NETNICE_PROBE_ROUNDS)
-		state->probe_rounds *= 2;
-	else if (!state->pausing)
+	state->decided.clean_probes = NETNICE_CLEAN_PROBES;
+	if (state->decided.probe_rounds < NETNICE_PROBE_ROUNDS)
+		state->decided.probe_rounds *= 2;
+	else if (!state->decided.pausing)
 		netnice_lengthen_pause(state);
 }
 
@@ -368,14 +374,14 @@ POLICY_CALLED u32 netnice_train_round(struct netnice *state, const struct netnic
 				      u32 previous_us)
 {
 	POLICY_STEP_NEEDS(state && ack);
-	u32 own_us = (netnice_train_packets(state) - 1) * (state->packet_ns / 1000);
+	u32 own_us = (netnice_train_packets(state) - 1) * (state->believed.packet_ns / 1000);
 	u32 threshold_us = netnice_threshold_us(state) + own_us;
-	u32 queue_us = state->latest_queue_us;
+	u32 queue_us = state->measured.latest_queue_us;
 
 	/* The lone packet of a long pause is no train: in a fair queue it meets nobody. */
-	if (state->pausing)
+	if (state->decided.pausing)
 		return 0;
-	if (!ack->sample_rtt_us || (!state->round_prompt && queue_us > threshold_us))
+	if (!ack->sample_rtt_us || (!state->measured.round_prompt && queue_us > threshold_us))
 		return 0;
 	state->report.delay_over_minimum_us = queue_us;
 	state->report.threshold_us = threshold_us;
@@ -384,8 +390,8 @@ POLICY_CALLED u32 netnice_train_round(struct netnice *state, const struct netnic
 		return 0;
 	}
 	/* On a slower link every train meets a queue of its own. */
-	if (state->phase == NETNICE_SHARE)
-		state->lead_ns = 0;
+	if (state->decided.phase == NETNICE_SHARE)
+		state->trains.lead_ns = 0;
 	netnice_count_clean_probe(state);
 	return 0;
 }

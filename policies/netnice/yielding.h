@@ -5,7 +5,7 @@
 
 #include "integer.h"
 #include "netnice/gaps.h"
-#include "netnice/signal.h"
+#include "netnice/believe.h"
 #include "netnice/state.h"
 #include "netnice/longer_path.h"
 #include "report.h"
@@ -16,10 +16,16 @@ POLICY_INLINE u32 netnice_probe_packets(const struct netnice *state)
 	return netnice_sends_trains(state) ? netnice_train_packets(state) : NETNICE_PAIR_PACKETS;
 }
 
+/* Returns whether all that the flow sends are probes. A receiver sends none. */
+POLICY_INLINE int netnice_sends_probes(const struct netnice *state, const struct netnice_ack *ack)
+{
+	return !ack->at_receiver && netnice_yields(state);
+}
+
 /* Returns the clean probes in a row that end yielding. */
 POLICY_INLINE u32 netnice_clean_probes(const struct netnice *state)
 {
-	return state->brief_stays ? NETNICE_BRIEF_CLEAN_PROBES : NETNICE_CLEAN_PROBES;
+	return state->decided.brief_stays ? NETNICE_BRIEF_CLEAN_PROBES : NETNICE_CLEAN_PROBES;
 }
 
 /*
@@ -29,11 +35,12 @@ POLICY_INLINE u32 netnice_clean_probes(const struct netnice *state)
  */
 POLICY_INLINE void netnice_forget_slots(struct netnice *state)
 {
-	if (!state->claimed_slots)
+	if (!state->trains.claimed_slots)
 		return;
-	state->packet_ns *= state->claimed_slots + 1;
-	state->claimed_slots = 0;
-	state->gap_wait = policy_min(state->gap_wait + NETNICE_GAP_WAITS, NETNICE_SHARE_WAITS);
+	state->believed.packet_ns *= state->trains.claimed_slots + 1;
+	state->trains.claimed_slots = 0;
+	state->gaps.gap_wait =
+		policy_min(state->gaps.gap_wait + NETNICE_GAP_WAITS, NETNICE_SHARE_WAITS);
 }
 
 /* Gives way to others. */
@@ -41,30 +48,31 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state, u8 reason)
 {
 	netnice_forget_slots(state);
 	netnice_move(state, reason);
-	state->probe_rounds = 1;
-	state->pause_scale = NETNICE_PAUSE_UNIT;
-	state->pausing = 0;
-	state->judging = 0;
-	state->inference = 0;
-	state->clean_probes = netnice_clean_probes(state);
-	state->steady_since_us = 0;
-	state->together = 0;
-	state->recurrences = 0;
+	state->decided.probe_rounds = 1;
+	state->decided.pause_scale = NETNICE_PAUSE_UNIT;
+	state->decided.pausing = 0;
+	state->losses.judging = 0;
+	state->decided.inference = 0;
+	state->decided.clean_probes = netnice_clean_probes(state);
+	state->longer_path.steady_since_us = 0;
+	state->trains.together = 0;
+	state->decided.recurrences = 0;
 	return NETNICE_MINIMUM_CWND;
 }
 
 /* Returns the clean probes that end a yielding after a blind loss. */
 POLICY_INLINE u32 netnice_blind_probes(const struct netnice *state)
 {
-	return NETNICE_BLIND_PROBES * policy_max(state->blind_scale, 1);
+	return NETNICE_BLIND_PROBES * policy_max(state->losses.blind_scale, 1);
 }
 
 /* Probes cannot detect so short a queue for certain. */
 POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state, u8 reason)
 {
-	u32 scale = state->blind_scale && state->probe_rounds > NETNICE_PROBE_ROUNDS ?
-			    state->blind_scale :
-			    0;
+	u32 scale =
+		state->losses.blind_scale && state->decided.probe_rounds > NETNICE_PROBE_ROUNDS ?
+			state->losses.blind_scale :
+			0;
 	u32 cwnd;
 
 	/*
@@ -74,11 +82,11 @@ POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state, u8 reason)
 	if (!netnice_yields(state))
 		scale = policy_min(2 * scale, NETNICE_BLIND_SCALE_LIMIT);
 	cwnd = netnice_yield(state, reason);
-	state->blind_rounds = 0;
-	state->probe_rounds = NETNICE_BLIND_PROBE_ROUNDS;
-	state->blind_scale = policy_max(scale, 1);
-	state->doubtful_probes = 0;
-	state->clean_probes = netnice_blind_probes(state);
+	state->losses.blind_rounds = 0;
+	state->decided.probe_rounds = NETNICE_BLIND_PROBE_ROUNDS;
+	state->losses.blind_scale = policy_max(scale, 1);
+	state->losses.doubtful_probes = 0;
+	state->decided.clean_probes = netnice_blind_probes(state);
 	return cwnd;
 }
 
@@ -90,8 +98,9 @@ POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state, u8 reason)
  */
 POLICY_INLINE void netnice_lengthen_pause(struct netnice *state)
 {
-	state->pause_scale =
-		policy_min(state->pause_scale + (state->pause_scale >> NETNICE_PAUSE_GROWTH_SHIFT),
+	state->decided.pause_scale =
+		policy_min(state->decided.pause_scale +
+				   (state->decided.pause_scale >> NETNICE_PAUSE_GROWTH_SHIFT),
 			   NETNICE_PAUSE_SCALE_LIMIT);
 }
 
@@ -101,14 +110,14 @@ POLICY_INLINE void netnice_lengthen_pause(struct netnice *state)
  */
 POLICY_INLINE int netnice_pauses_long(const struct netnice *state)
 {
-	return state->probe_rounds == NETNICE_PROBE_ROUNDS &&
-	       state->pause_scale > NETNICE_PAUSE_UNIT;
+	return state->decided.probe_rounds == NETNICE_PROBE_ROUNDS &&
+	       state->decided.pause_scale > NETNICE_PAUSE_UNIT;
 }
 
 /* Returns whether the next train decides between yielding and a return: the delay has stood still. */
 POLICY_INLINE int netnice_train_decides(const struct netnice *state)
 {
-	return state->phase == NETNICE_VERDICT;
+	return state->decided.phase == NETNICE_VERDICT;
 }
 
 /*
@@ -127,15 +136,15 @@ POLICY_CALLED u32 netnice_probe_cwnd(struct netnice *state, const struct netnice
 
 	if (ack->in_flight)
 		return policy_min(ack->in_flight, cwnd);
-	state->pausing =
-		!state->pausing && netnice_pauses_long(state) && !netnice_train_decides(state);
-	return state->pausing ? 1 : cwnd;
+	state->decided.pausing = !state->decided.pausing && netnice_pauses_long(state) &&
+				 !netnice_train_decides(state);
+	return state->decided.pausing ? 1 : cwnd;
 }
 
 /* Number of packets that pacing sends at once. */
 POLICY_INLINE u32 netnice_burst_packets(const struct netnice *state)
 {
-	if (!netnice_yields(state) || state->pausing)
+	if (!netnice_yields(state) || state->decided.pausing)
 		return 1;
 	return netnice_probe_packets(state);
 }
@@ -146,9 +155,10 @@ POLICY_INLINE u32 netnice_burst_packets(const struct netnice *state)
  */
 POLICY_INLINE u32 netnice_probe_round_us(const struct netnice *state, u32 smoothed_rtt_us)
 {
-	if (!state->brief_stays)
+	if (!state->decided.brief_stays)
 		return smoothed_rtt_us;
-	return policy_min(smoothed_rtt_us, state->minimum_rtt_us + state->latest_queue_us);
+	return policy_min(smoothed_rtt_us,
+			  state->measured.minimum_rtt_us + state->measured.latest_queue_us);
 }
 
 /*
@@ -157,7 +167,7 @@ POLICY_INLINE u32 netnice_probe_round_us(const struct netnice *state, u32 smooth
  */
 POLICY_INLINE u32 netnice_recent_rtt_us(const struct netnice *state, u32 smoothed_rtt_us)
 {
-	u32 latest_us = state->minimum_rtt_us + state->latest_queue_us;
+	u32 latest_us = state->measured.minimum_rtt_us + state->measured.latest_queue_us;
 
 	return policy_min(smoothed_rtt_us, policy_max(latest_us, NETNICE_PROBE_PAUSE_US));
 }
@@ -167,43 +177,43 @@ POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt
 {
 	u32 rtt_us = netnice_recent_rtt_us(state, smoothed_rtt_us);
 	u32 round_us = netnice_probe_round_us(state, rtt_us);
-	u32 pause_us = policy_min(state->probe_rounds * round_us, NETNICE_PROBE_PAUSE_US);
+	u32 pause_us = policy_min(state->decided.probe_rounds * round_us, NETNICE_PROBE_PAUSE_US);
 
 	/* What was lost is repaired sooner: otherwise data would wait for many pauses. */
-	if (state->recovering)
+	if (state->decided.recovering)
 		pause_us = policy_min(pause_us, NETNICE_REPAIR_ROUNDS * rtt_us);
 	if (netnice_train_decides(state))
 		pause_us = policy_min(pause_us, NETNICE_VERDICT_ROUNDS * rtt_us);
 	pause_us = policy_max(pause_us, rtt_us);
 	if (!netnice_pauses_long(state))
 		return pause_us;
-	if (!state->pausing)
+	if (!state->decided.pausing)
 		return NETNICE_VERDICT_ROUNDS * rtt_us;
-	pause_us = (u32)((u64)pause_us * state->pause_scale / NETNICE_PAUSE_UNIT);
+	pause_us = (u32)((u64)pause_us * state->decided.pause_scale / NETNICE_PAUSE_UNIT);
 	return policy_min(pause_us, NETNICE_LONGEST_PAUSE_US);
 }
 
 /* The next trains need twice as many back-offs at a much lower rate. */
 POLICY_INLINE void netnice_defer_trains(struct netnice *state)
 {
-	if (state->share_wait < NETNICE_SHARE_WAITS)
-		state->share_wait += 1;
+	if (state->trains.share_wait < NETNICE_SHARE_WAITS)
+		state->trains.share_wait += 1;
 }
 
 /* Ends yielding. */
 POLICY_INLINE void netnice_return(struct netnice *state, u8 reason)
 {
-	int shared = state->phase == NETNICE_SHARE;
+	int shared = state->decided.phase == NETNICE_SHARE;
 
 	netnice_move(state, reason);
-	state->growth = 1;
-	state->over_packets = 0;
+	state->decided.growth = 1;
+	state->measured.over_packets = 0;
 	netnice_forget_slots(state);
 	if (shared) {
-		state->share_evidence = 0;
+		state->trains.share_evidence = 0;
 		netnice_defer_trains(state);
 	}
-	if (!state->on_trial)
+	if (!state->longer_path.on_trial)
 		netnice_forget_gaps(state);
 }
 
@@ -212,27 +222,28 @@ POLICY_INLINE u32 netnice_resume_yielding(struct netnice *state)
 {
 	netnice_fail_trial(state);
 	netnice_move(state, NETNICE_BECAUSE_NO_LONGER_PATH);
-	state->pausing = 0;
-	state->inference = 0;
-	state->clean_probes = NETNICE_CLEAN_PROBES;
+	state->decided.pausing = 0;
+	state->decided.inference = 0;
+	state->decided.clean_probes = NETNICE_CLEAN_PROBES;
 	return NETNICE_MINIMUM_CWND;
 }
 
 /* Counts a probe that met no queue; the last of several in a row ends yielding. */
 POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
 {
-	if (state->clean_probes > 1) {
-		state->clean_probes -= 1;
-		if (state->probe_rounds > 1 && state->probe_rounds <= NETNICE_PROBE_ROUNDS)
-			state->probe_rounds /= 2;
+	if (state->decided.clean_probes > 1) {
+		state->decided.clean_probes -= 1;
+		if (state->decided.probe_rounds > 1 &&
+		    state->decided.probe_rounds <= NETNICE_PROBE_ROUNDS)
+			state->decided.probe_rounds /= 2;
 		return;
 	}
-	state->trial_waits = 0;
+	state->longer_path.trial_waits = 0;
 	/* If nobody was there, the window before the trains was right. */
-	netnice_return(state, state->phase == NETNICE_SHARE ? NETNICE_BECAUSE_CLEAN_SHARE :
-							      NETNICE_BECAUSE_CLEAN);
-	if (state->limit)
-		state->blind_rounds = NETNICE_BLIND_ROUNDS;
+	netnice_return(state, state->decided.phase == NETNICE_SHARE ? NETNICE_BECAUSE_CLEAN_SHARE :
+								      NETNICE_BECAUSE_CLEAN);
+	if (state->policer.limit)
+		state->losses.blind_rounds = NETNICE_BLIND_ROUNDS;
 }
 
 /*
@@ -241,18 +252,19 @@ POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
  */
 POLICY_INLINE int netnice_is_doubtful(const struct netnice *state, u32 queue_us)
 {
-	u32 floor_us = state->threshold_floor_us >> NETNICE_DOUBT_SHIFT;
+	u32 floor_us = state->measured.threshold_floor_us >> NETNICE_DOUBT_SHIFT;
 
-	return state->probe_rounds > NETNICE_PROBE_ROUNDS && !state->limit &&
-	       state->doubtful_probes < NETNICE_DOUBTFUL_PROBES &&
-	       queue_us > policy_max(netnice_variation_us(state, state->packet_ns), floor_us);
+	return state->decided.probe_rounds > NETNICE_PROBE_ROUNDS && !state->policer.limit &&
+	       state->losses.doubtful_probes < NETNICE_DOUBTFUL_PROBES &&
+	       queue_us >
+		       policy_max(netnice_variation_us(state, state->believed.packet_ns), floor_us);
 }
 
 /* Counts a probe that may have met others; the count of clean probes begins anew. */
 POLICY_INLINE void netnice_count_doubtful_probe(struct netnice *state)
 {
-	state->doubtful_probes += 1;
-	state->clean_probes = netnice_blind_probes(state);
+	state->losses.doubtful_probes += 1;
+	state->decided.clean_probes = netnice_blind_probes(state);
 }
 
 /*
@@ -261,20 +273,21 @@ POLICY_INLINE void netnice_count_doubtful_probe(struct netnice *state)
  */
 POLICY_INLINE void netnice_space_probes(struct netnice *state, int queue_grows)
 {
-	u32 longest = state->brief_stays ? NETNICE_BRIEF_PROBE_ROUNDS : NETNICE_PROBE_ROUNDS;
+	u32 longest =
+		state->decided.brief_stays ? NETNICE_BRIEF_PROBE_ROUNDS : NETNICE_PROBE_ROUNDS;
 
-	if (state->probe_rounds > longest)
+	if (state->decided.probe_rounds > longest)
 		return;
-	if (state->probe_rounds < longest) {
+	if (state->decided.probe_rounds < longest) {
 		if (queue_grows)
-			state->probe_rounds *= 2;
+			state->decided.probe_rounds *= 2;
 		return;
 	}
-	if (!state->pausing)
+	if (!state->decided.pausing)
 		netnice_lengthen_pause(state);
-	if (state->brief_stays && state->pause_scale >= NETNICE_BRIEF_PAUSE_SCALE) {
-		state->brief_stays = 0;
-		state->pause_scale = NETNICE_PAUSE_UNIT;
+	if (state->decided.brief_stays && state->decided.pause_scale >= NETNICE_BRIEF_PAUSE_SCALE) {
+		state->decided.brief_stays = 0;
+		state->decided.pause_scale = NETNICE_PAUSE_UNIT;
 	}
 }
 
@@ -293,21 +306,21 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 			netnice_count_clean_probe(state);
 		return;
 	}
-	if (queue_us > state->minimum_rtt_us / 2)
-		state->deep = 1;
+	if (queue_us > state->measured.minimum_rtt_us / 2)
+		state->decided.deep = 1;
 	/* A small queue may be that of another low-priority flow. */
-	if (state->probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
-		state->clean_probes = netnice_clean_probes(state);
+	if (state->decided.probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
+		state->decided.clean_probes = netnice_clean_probes(state);
 	/* So far only losses showed the others; now delay shows them. One probe may have been delayed by a busy machine. */
-	if (state->probe_rounds > NETNICE_PROBE_ROUNDS && previous_queue_us > threshold_us &&
-	    queue_us > NETNICE_LONG_QUEUE * threshold_us) {
-		state->clean_probes = NETNICE_CLEAN_PROBES;
-		state->probe_rounds = NETNICE_PROBE_ROUNDS;
-		state->pause_scale = NETNICE_PAUSE_UNIT;
+	if (state->decided.probe_rounds > NETNICE_PROBE_ROUNDS &&
+	    previous_queue_us > threshold_us && queue_us > NETNICE_LONG_QUEUE * threshold_us) {
+		state->decided.clean_probes = NETNICE_CLEAN_PROBES;
+		state->decided.probe_rounds = NETNICE_PROBE_ROUNDS;
+		state->decided.pause_scale = NETNICE_PAUSE_UNIT;
 	}
 	netnice_space_probes(state, queue_us >= previous_queue_us);
 	/* The lone packet of a long pause has not waited for another one: on a slow link it meets less. */
-	if (state->pausing || !netnice_is_steady(state, queue_us, ack->now_us))
+	if (state->decided.pausing || !netnice_is_steady(state, queue_us, ack->now_us))
 		return;
 	if (!ack->at_receiver) {
 		/* A train tells a longer path from a slower link. */

@@ -51,7 +51,7 @@ void BPF_PROG(netnice_begin, struct sock *sk)
 		return;
 	netnice_init(state, flow ? &flow->parameters : &none);
 	netnice_on_handshake(state, handshake_rtt_us(tcp_sk(sk)));
-	state->round_end = tcp_sk(sk)->delivered;
+	state->measured.round_end = tcp_sk(sk)->delivered;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	set_pacing_rate(sk, state);
