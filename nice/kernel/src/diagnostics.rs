@@ -17,8 +17,8 @@ use crate::runtime::pins::Pins;
 use crate::sockets::connections;
 use crate::sockets::process::Handle;
 
-/// State of a capability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// State of a capability, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// Present.
     Ok,
@@ -247,12 +247,10 @@ fn privileges() -> Capability {
 
 /// Loads the controls and the programs for cgroups: only loading proves that the kernel accepts them.
 fn loads() -> [Capability; 5] {
-    let names: Vec<_> = Control::all().map(Control::name).collect();
     let receivers: Vec<_> = Control::receivers().map(Control::name).collect();
     let (controls, programs, receiving, closing, quic) = match Pins::open() {
         Ok(pins) => {
-            let controls =
-                timed(|| Control::all().try_for_each(|control| control.register(&pins).map(drop)));
+            let controls = controls(&pins);
             let programs = timed(|| Attacher::open(&pins).map(drop));
             let receiving = timed(|| Attacher::load_receiving(&pins));
             let closing = timed(|| Attacher::try_closing(&pins));
@@ -263,7 +261,8 @@ fn loads() -> [Capability; 5] {
         }
         Err(error) => {
             let refused = || Err(error.to_string());
-            (refused(), refused(), refused(), refused(), refused())
+            let controls = capability(CONTROLS, State::Missing, error.to_string());
+            (controls, refused(), refused(), refused(), refused())
         }
     };
     let found = |name, what: &str, without: State, tried: Result<Duration, String>| match tried {
@@ -275,7 +274,7 @@ fn loads() -> [Capability; 5] {
     };
     let (missing, limited) = (State::Missing, State::Limited);
     [
-        found("controls", &names.join(", "), missing, controls),
+        controls,
         found(
             "cgroup programs",
             "sockops and setsockopt",
@@ -310,6 +309,43 @@ fn loads() -> [Capability; 5] {
             quic,
         ),
     ]
+}
+
+/// Name of the capability that [`controls`] finds.
+const CONTROLS: &str = "controls";
+
+/// Registers each control. One that the kernel refuses keeps no other from working.
+fn controls(pins: &Pins) -> Capability {
+    let started = Instant::now();
+    let (mut taken, mut refused) = (Vec::new(), Vec::new());
+    for control in Control::all() {
+        match control.register(pins) {
+            Ok(_) => taken.push(control.name()),
+            Err(error) => refused.push((control.name(), error)),
+        }
+    }
+    let took = started.elapsed().as_millis();
+    let mut taken_here = format!("the kernel takes {} ({took} ms)", taken.join(", "));
+    let mut state = State::Ok;
+    if !features::PACING.is_there() {
+        taken_here += ", with windows of no less than one packet";
+        state = State::Limited;
+    }
+    let default = Control::default_control().name();
+    let mut detail = String::new();
+    for (name, error) in refused {
+        // What keeps all away has one reason.
+        if taken.is_empty() {
+            return capability(CONTROLS, State::Missing, error.to_string());
+        }
+        let without = match name == default {
+            true => State::Missing,
+            false => State::Limited,
+        };
+        state = state.max(without);
+        detail += &format!("not {name}: {error}; ");
+    }
+    capability(CONTROLS, state, detail + &taken_here)
 }
 
 fn timed(work: impl FnOnce() -> crate::Result<()>) -> Result<Duration, String> {

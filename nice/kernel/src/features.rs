@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, BtfType, ReferencesType};
@@ -17,40 +18,34 @@ pub struct Feature {
     kernel_type: Option<&'static str>,
 }
 
-/// Congestion controls in BPF.
-pub const CONTROLS: Feature = Feature {
-    what: "congestion controls in BPF",
-    since: "5.6",
-    kernel_type: Some("bpf_struct_ops_tcp_congestion_ops"),
-};
+/// Defines the features, each a constant, and `ALL`: all of them.
+macro_rules! features {
+    ($($(#[$doc:meta])* $name:ident = $what:literal, $since:literal, $kernel_type:expr;)*) => {
+        $($(#[$doc])* pub const $name: Feature = Feature {
+            what: $what,
+            since: $since,
+            kernel_type: $kernel_type,
+        };)*
+        const ALL: &[Feature] = &[$($name),*];
+    };
+}
 
-/// Congestion controls in BPF may write `sk_pacing_status` and `sk_pacing_rate`; the verifier tells.
-pub const PACING: Feature = Feature {
-    what: "congestion controls in BPF that set the pacing rate",
-    since: "6.0",
-    kernel_type: None,
-};
+features! {
+    /// Congestion controls in BPF.
+    CONTROLS = "congestion controls in BPF", "5.6", Some("bpf_struct_ops_tcp_congestion_ops");
 
-/// Links for congestion controls, which can be pinned and updated.
-pub const LINKS: Feature = Feature {
-    what: "links of congestion controls",
-    since: "6.4",
-    kernel_type: Some("bpf_struct_ops_link"),
-};
+    /// Congestion controls in BPF may write `sk_pacing_status` and `sk_pacing_rate`; the verifier tells.
+    PACING = "congestion controls in BPF that set the pacing rate", "6.0", None;
 
-/// Programs at network interfaces, several side by side.
-pub const TCX: Feature = Feature {
-    what: "programs at network interfaces (tcx)",
-    since: "6.6",
-    kernel_type: Some("tcx_link"),
-};
+    /// Links for congestion controls, which can be pinned and updated.
+    LINKS = "links of congestion controls", "6.4", Some("bpf_struct_ops_link");
 
-/// `SECCOMP_IOCTL_NOTIF_ADDFD`: a supervisor hands a socket over.
-pub const HANDING_OVER: Feature = Feature {
-    what: "sockets handed over by a supervisor (seccomp)",
-    since: "5.9",
-    kernel_type: Some("seccomp_notif_addfd"),
-};
+    /// Programs at network interfaces, several side by side.
+    TCX = "programs at network interfaces (tcx)", "6.6", Some("tcx_link");
+
+    /// `SECCOMP_IOCTL_NOTIF_ADDFD`: a supervisor hands a socket over.
+    HANDING_OVER = "sockets handed over by a supervisor (seccomp)", "5.9", Some("seccomp_notif_addfd");
+}
 
 /// What the kernel's types tell. Reading them takes milliseconds.
 #[derive(Default)]
@@ -64,22 +59,31 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     let Ok(types) = Btf::from_vmlinux() else {
         return Known::default();
     };
-    let names = [CONTROLS, LINKS, TCX, HANDING_OVER].map(|feature| feature.kernel_type);
     Known {
-        types: names
-            .into_iter()
-            .flatten()
+        types: ALL
+            .iter()
+            .filter_map(|feature| feature.kernel_type)
             .filter(|name| types.type_by_name::<BtfType<'_>>(name).is_some())
             .collect(),
         cong_control_arguments: arguments_of_cong_control(&types),
     }
 });
 
+/// The verifier has refused [`PACING`].
+static PACING_REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// Notes that the kernel has taken a control without [`PACING`], and not with it.
+pub(crate) fn pacing_was_refused() {
+    PACING_REFUSED.store(true, Ordering::Relaxed);
+}
+
 impl Feature {
-    /// Returns true unless the kernel's types show that it lacks the feature.
+    /// Returns true unless the kernel's types, or a trial before, show that it lacks the feature.
     pub fn is_there(&self) -> bool {
-        self.kernel_type
-            .is_none_or(|name| KNOWN.types.contains(&name))
+        match self.kernel_type {
+            Some(name) => KNOWN.types.contains(&name),
+            None => !PACING_REFUSED.load(Ordering::Relaxed),
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 #define NETNICE_DELAY_POLICY_H
 
 #include "connection.h"
+#include "kernel_features.h"
 #include "tcplp.h"
 
 #define SEGMENTS_AT_ONCE 2 /* as without `min_tso_segs`: the sysctl's default */
@@ -76,17 +77,18 @@ static __always_inline void move_window(struct sock *sk, const struct tcplp_ack 
 /*
  * Sets the rate of a window below one packet; 0 leaves the kernel's. `min_tso_segs` calls this, just
  * before the kernel sends, because the kernel resets the rate to that of the window at each ACK.
+ * Where the kernel does not let it, the window is at least one packet.
  */
 static __always_inline void pace(struct sock *sk, u32 pause_us)
 {
-	if (pause_us)
+	if (kernel.sets_pacing && pause_us)
 		sk->sk_pacing_rate = policy_max((u64)tcp_sk(sk)->mss_cache * 1000000 / pause_us, 1);
 }
 
 /* Where no `fq` queue discipline paces, the kernel paces sockets that request it. */
 static __always_inline void begin_pacing(struct sock *sk)
 {
-	if (sk->sk_pacing_status == SK_PACING_NONE)
+	if (kernel.sets_pacing && sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
 

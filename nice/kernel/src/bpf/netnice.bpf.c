@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Default control: passes the kernel's events to policies/netnice/netnice.h. */
 #include "connection.h"
+#include "kernel_features.h"
 #include "netnice/netnice.h"
 
 char _license[] SEC("license") = "GPL";
@@ -17,9 +18,6 @@ static __always_inline struct netnice *sender(struct sock *sk)
 {
 	return bpf_sk_storage_get(&senders, sk, 0, 0);
 }
-
-/* 2, or 4 since 6.10: of the kernel's cong_control. The loader sets it from the kernel's types (features.rs). */
-const volatile u32 cong_control_arguments SEC(".rodata.kernel") = 2;
 
 /* Sets the rate at which TCP itself paces, also without an fq queue discipline. */
 static __always_inline void set_pacing_rate(struct sock *sk, const struct netnice *state)
@@ -104,7 +102,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 SEC("struct_ops")
 void BPF_PROG(netnice_cong_control, struct sock *sk)
 {
-	if (cong_control_arguments == 4)
+	if (kernel.cong_control_arguments == 4)
 		control(sk, (const struct rate_sample *)ctx[3]);
 	else
 		control(sk, (const struct rate_sample *)ctx[1]);

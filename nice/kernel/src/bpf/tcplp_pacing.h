@@ -11,7 +11,7 @@ static __always_inline u32 tcplp_pace(struct sock *sk, const struct tcplp *state
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 pause_us = tcplp_pause_us(state, tp->snd_cwnd, smoothed_rtt_us(tp));
 
-	if (tcplp_is_paced(state) && tp->snd_cwnd <= 2) {
+	if (kernel.sets_pacing && tcplp_is_paced(state) && tp->snd_cwnd <= 2) {
 		sk->sk_pacing_rate = sk->sk_max_pacing_rate;
 		pace(sk, pause_us);
 	}

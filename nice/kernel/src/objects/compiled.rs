@@ -55,11 +55,30 @@ impl Object {
     }
 
     /// Loads the object with the pinned maps that all objects of netnice share. `adjust` may change it before the
-    /// kernel sees it.
+    /// kernel sees it. A control that may not set the pacing rate here is loaded without that, if it can do without.
     pub(crate) fn load(
         &self,
         pins: &PinDirectory,
-        adjust: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
+        adjust: impl Fn(&mut OpenObject) -> libbpf_rs::Result<()>,
+    ) -> Result<libbpf_rs::Object> {
+        let paces = features::PACING.is_there();
+        let mut loaded = self.try_to_load(pins, paces, &adjust);
+        if paces && matches!(loaded, Err(Error::Lacks(features::PACING))) {
+            loaded = self.try_to_load(pins, false, &adjust);
+            if loaded.is_ok() {
+                features::pacing_was_refused();
+            }
+        }
+        let loaded = loaded?;
+        shared_map::open_to_all(pins)?;
+        Ok(loaded)
+    }
+
+    fn try_to_load(
+        &self,
+        pins: &PinDirectory,
+        paces: bool,
+        adjust: impl Fn(&mut OpenObject) -> libbpf_rs::Result<()>,
     ) -> Result<libbpf_rs::Object> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, |_, line| {
             SAID.with_borrow_mut(|said| said.push_str(&line));
@@ -70,14 +89,12 @@ impl Object {
                 .name(self.name)?
                 .pin_root_path(pins.maps())?
                 .open_memory(self.bytes)?;
-            tell_of_kernel(&mut open);
+            tell_of_kernel(&mut open, paces);
             adjust(&mut open)?;
             unpin_changed_maps(pins, &open);
             open.load()
         };
-        let loaded = load().map_err(|error| self.explain(&error))?;
-        shared_map::open_to_all(pins)?;
-        Ok(loaded)
+        load().map_err(|error| self.explain(&error))
     }
 
     /// Explains why the kernel rejects this object.
@@ -126,15 +143,15 @@ impl Object {
     }
 }
 
-/// Fills in what an object asks to know of the kernel, in its section `.rodata.kernel`: `cong_control_arguments` of netnice.
-fn tell_of_kernel(open: &mut OpenObject) {
-    let Some(arguments) = features::cong_control_arguments() else {
-        return;
-    };
+/// Fills in what an object asks to know of the kernel: `struct kernel_features` in its section `.rodata.kernel`.
+fn tell_of_kernel(open: &mut OpenObject, paces: bool) {
     for mut map in open.maps_mut() {
         if map.name().to_string_lossy().ends_with(".rodata.kernel") {
             if let Some(value) = map.initial_value_mut() {
-                value[..4].copy_from_slice(&(arguments as u32).to_ne_bytes());
+                if let Some(arguments) = features::cong_control_arguments() {
+                    value[..4].copy_from_slice(&(arguments as u32).to_ne_bytes());
+                }
+                value[4..8].copy_from_slice(&u32::from(paces).to_ne_bytes());
             }
         }
     }
@@ -227,6 +244,23 @@ mod tests {
                     Kind::CgroupPrograms => matches!(found, SockOps | CgroupSockopt),
                 };
                 assert!(fits, "{} has a program of type {found:?}", object.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_control_is_told_whether_it_may_pace() {
+        for name in ["netnice", "tcplp", "hstcplp", "tcpnice"] {
+            for paces in [false, true] {
+                let bytes = Object::find(name).unwrap().bytes;
+                let mut open = libbpf_rs::ObjectBuilder::default()
+                    .open_memory(bytes)
+                    .unwrap();
+                tell_of_kernel(&mut open, paces);
+                let mut maps = open.maps_mut();
+                let mut told = maps.find(|map| map.name() == ".rodata.kernel").unwrap();
+                let value = told.initial_value_mut().unwrap();
+                assert_eq!(value[4..8], u32::from(paces).to_ne_bytes(), "{name}");
             }
         }
     }
