@@ -90,9 +90,9 @@ test-cluster: wheel ## Kill workers, schedulers and heads of Dask and Ray below 
 	target/python-cluster/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index target/wheels/netnice-*.whl
 	target/python-cluster/bin/python python/bench/cluster $(ARGS)
 
-test-systemd: deb ## Install, reboot, upgrade and remove under systemd in a Debian 12: minutes, needs root; OTHER=another version
+test-systemd: deb ## Install, reboot, upgrade and remove under systemd in a Debian 12: minutes, needs root; SUITE=trixie: 13; OTHER=another version
 	@tools/prerequisites build demo systemd
-	$(SUDO) tests/vm/systemd --netnice target/packages/root/netnice/usr/bin/netnice \
+	$(SUDO) env $(if $(SUITE),SUITE=$(SUITE)) tests/vm/systemd --netnice target/packages/root/netnice/usr/bin/netnice \
 		--deb $$(ls -t target/packages/netnice_*.deb | head -n 1) $(if $(OTHER),--other $(OTHER)) $(ARGS)
 
 test-ansible: deb ## Run the play for Ansible on a Debian 12 with systemd: minutes, needs root

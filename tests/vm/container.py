@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Debian 12 with systemd as process 1, in namespaces on the running kernel: boots in seconds.
+"""Debian with systemd as process 1, in namespaces on the running kernel: boots in seconds.
 
 It has what `machine.Machine` has, but the kernel is the host's. When it ends, what pins and mounts held ends with it,
 as at a reboot; the host's page cache survives `power_off`, unlike that of a machine without power.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A virtual machine with Debian 12 and systemd, driven by QEMU's guest agent.
+"""A virtual machine with Debian and systemd, driven by QEMU's guest agent.
 
 The guest agent's commands are those of QEMU's documentation, "QEMU Guest Agent Protocol Reference". The disk is an
 overlay over the image that `image` makes, so that each machine begins with a fresh Debian. The directory `share` of a
@@ -8,6 +8,7 @@ machine is /mnt in the guest.
 
 import base64
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -18,7 +19,8 @@ from pathlib import Path
 from types import TracebackType
 
 PROJECT = Path(__file__).resolve().parents[2]
-WORK = PROJECT / "target/vm"
+# As in `image`.
+WORK = PROJECT / "target/vm" / os.environ.get("SUITE", "bookworm")
 BOOT_SECONDS = 120
 
 
