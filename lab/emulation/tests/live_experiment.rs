@@ -62,6 +62,14 @@ fn assert_between(what: &str, value: f64, low: f64, high: f64) {
     );
 }
 
+/// Prints how many of the answers to marks that the kernel began a control was told of, and gave. `tests/kernels/run` shows it.
+fn tell_share(control: &str, feedback: &str, marked: u64, begun: u64, given: u64) {
+    let share = 100 * given / begun.max(1);
+    println!(
+        "marks: {control}, {feedback}: {marked} marks, of {begun} answers the control gave {given} ({share} %)"
+    );
+}
+
 /// The ways to report marks that this kernel has: RFC 3168, and AccECN (Linux 7.0).
 fn feedback() -> &'static [&'static str] {
     const WAYS: &[&str] = &["ecn = true", "ecn = true, accurate_ecn = true"];
@@ -319,7 +327,16 @@ fn tcplp_ecn_yields(feedback: &str) {
     let file = ScenarioFile::parse("ecn.toml", &text, &[], None).unwrap();
     let results = measure(&file.points[0]);
     let (cubic, low) = (flow(&results, "cubic"), flow(&results, "low"));
-    assert!(bottleneck(&results).marked > 0);
+    let marked = bottleneck(&results).marked;
+    // The first mark halves the window, as a loss does; those soon after it set it to one packet, and are counted.
+    tell_share(
+        "tcplp_ecn",
+        feedback,
+        marked,
+        low.ecn_reactions,
+        low.early_indications,
+    );
+    assert!(marked > 0);
     assert_eq!(
         cubic.ecn_reactions, 0,
         "the best-effort class is not marked"
@@ -387,8 +404,12 @@ fn a_receiver_answers_marks() {
         );
         let file = ScenarioFile::parse("marks.toml", &text, &[], None).unwrap();
         let results = measure(&file.points[0]);
-        assert!(bottleneck(&results).marked > 0, "{feedback}");
+        let marked = bottleneck(&results).marked;
         let goodput = flow(&results, "low").goodput_bps;
+        println!(
+            "marks: receiver netnice, {feedback}: {marked} marks, {goodput:.0} of 10000000 b/s"
+        );
+        assert!(marked > 0, "{feedback}");
         assert_between(feedback, goodput, 2e5, 6.5e6);
     }
 }
@@ -426,26 +447,33 @@ fn dstcp_answers(feedback: &str) {
     .concat();
     let file = ScenarioFile::parse("marks.toml", &text, &[], None).unwrap();
     let results = measure(&file.points[0]);
-    for link in ["a", "c"] {
+    const SMALL: f64 = 4.0; // packets: slow start begins at once
+    let marked = |link: &str| {
         let mut queues = results.queues.iter();
-        let queue = queues.find(|queue| queue.link == link).unwrap();
-        assert!(queue.marked > 0, "{queue:?}");
-    }
-    let smallest_window = |name: &str| {
-        let flow = flow(&results, name);
-        assert!(flow.ecn_reactions > 0, "{flow:?}");
-        assert_eq!(flow.timeouts, 0, "{flow:?}");
+        queues.find(|queue| queue.link == link).unwrap().marked
+    };
+    let windows = |name: &str| -> Vec<f64> {
         let mut series = results.series.iter();
         let series = series.find(|one| one.of == name && one.quantity == "cwnd");
         let series = series.unwrap();
         let samples = series.time_s.iter().zip(series.value.iter());
         let measured = samples.filter(|&(&time, _)| time > 3.0);
-        measured
-            .map(|(_, &cwnd)| cwnd)
-            .fold(f64::INFINITY, f64::min)
+        measured.map(|(_, &cwnd)| cwnd).collect()
     };
-    assert_between("halved", smallest_window("beyond"), 10.0, 40.0);
-    assert_between("set to one", smallest_window("within"), 1.0, 4.0);
+    let set_to_one = windows("within");
+    let falls = set_to_one.windows(2);
+    let falls = falls.filter(|pair| pair[0] > SMALL && pair[1] <= SMALL);
+    let begun = flow(&results, "within").ecn_reactions;
+    tell_share("dstcp", feedback, marked("c"), begun, falls.count() as u64);
+    for (name, link) in [("beyond", "a"), ("within", "c")] {
+        let flow = flow(&results, name);
+        assert!(marked(link) > 0, "{results:?}");
+        assert!(flow.ecn_reactions > 0, "{flow:?}");
+        assert_eq!(flow.timeouts, 0, "{flow:?}");
+    }
+    let smallest = |windows: &[f64]| windows.iter().copied().fold(f64::INFINITY, f64::min);
+    assert_between("halved", smallest(&windows("beyond")), 10.0, 40.0);
+    assert_between("set to one", smallest(&set_to_one), 1.0, SMALL);
 }
 
 #[test]
