@@ -26,7 +26,8 @@ Examples:
 
 Kernels:
   Each feature is tried, or found in the kernel's types (BTF); what a distribution has added counts.
-  6.1    all commands (a control can set the pacing rate from 6.0 on)
+  5.10   as root, for what is sent, with --control: all controls but netnice, which sets the pacing rate (6.0)
+  6.1    all commands
   6.4    an upgrade replaces the control without a moment in which there is none
   6.6    windows of many downloads at once can be closed
 
