@@ -3,7 +3,7 @@
  * Parameters that a user may set for one run or cgroup. Zero in a member selects the policy's own
  * default, so that a zeroed struct is always valid. Its size is fixed, so that a member may serve
  * several controls: `threshold_us` is also LEDBAT's target, `delta_permille` TCP Nice's threshold,
- * and `gamma_permille` LEDBAT's gain and TCP Nice's fraction. The table in foundation/parameters/src/table.rs has the
+ * `gamma_permille` LEDBAT's gain and TCP Nice's fraction, and `target_bits_per_s` netnice's floor. The table in foundation/parameters/src/table.rs has the
  * unit, range, default and offset of each member and the controls that read it; user space checks
  * against it.
  */

@@ -92,6 +92,16 @@ pub const PARAMETERS: &[Parameter] = &[
         instead_of: None,
     },
     Parameter {
+        name: "at_least_bps",
+        unit: Unit::BitsPerSecond,
+        kind: number(0.0, 1e11, 0.0),
+        controls: &["netnice"],
+        help: "floor: rate that all connections together get in each direction, as one best-effort flow would",
+        option: Some("at-least"),
+        member: member("target_bits_per_s", 16, 8, 1.0),
+        instead_of: None,
+    },
+    Parameter {
         name: "target_rate_bps",
         unit: Unit::BitsPerSecond,
         kind: number(0.0, 1e11, 0.0), // with a round trip of 100 s within 64 bits: DSTCP_RTT_LIMIT_US

@@ -7,8 +7,12 @@
 //! A new control is one file in `controls/` that implements [`CongestionControl`], and a line each in `controls/mod.rs` and
 //! `registry.rs`, where [`create`](crate::registry::create) creates controls by name.
 
+use std::sync::{Arc, Mutex};
+
 use netnice_parameters::Settings;
 use netnice_parameters::exchange::Report;
+
+use crate::floor::Floor;
 
 /// The window, in packets of the sender's maximum segment size.
 ///
@@ -179,6 +183,10 @@ pub enum MarkFeedback {
 pub trait CongestionControl: Send + std::fmt::Debug {
     /// The name in scenarios and on the command line.
     fn name(&self) -> &'static str;
+
+    /// Learns, before all other calls, what the connections of its group on this host share, and the bytes of data in a full
+    /// packet. By default nothing changes.
+    fn join(&mut self, _group: &Arc<Mutex<Floor>>, _mss: u32) {}
 
     /// Learns the round-trip time of the handshake, if there was one and none of its packets was retransmitted.
     fn on_handshake(&mut self, _rtt_ns: u64) {}

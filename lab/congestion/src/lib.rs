@@ -5,11 +5,13 @@
 //! files, and this crate compiles the same files natively. They do no I/O and take the time as an argument, so that the
 //! kernel runs the code that is tested and simulated.
 
+mod above_floor;
 pub mod congestion_control;
 pub mod control_file;
 pub mod control_interface;
 pub mod controls;
 pub mod dstcp;
+pub mod floor;
 pub mod netnice;
 pub mod netnice_receiver;
 pub mod receivers;

@@ -5,8 +5,10 @@
 #include "hstcplp.h"
 #include "ledbat.h"
 #include "ledbatpp.h"
+#include "netnice/above_floor.h"
 #include "netnice/netnice.h"
 #include "receiver.h"
+#include "receiver_floor.h"
 #include "receiver_round_trip.h"
 #include "tcplp.h"
 #include "tcplp_ecn.h"
@@ -116,6 +118,33 @@ u32 native_netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed
 	return netnice_pacing_us(state, cwnd, smoothed_rtt_us);
 }
 
+u64 native_floor_bytes_per_s(const struct policy_parameters *wanted)
+{
+	return floor_bytes_per_s(wanted);
+}
+
+u32 native_floor_on_ack(struct netnice *state, struct floor *floor, struct floor_member *member,
+			const struct netnice_ack *ack, u32 rtt_us, u32 mss)
+{
+	return netnice_floor_on_ack(state, floor, member, ack, rtt_us, mss);
+}
+
+u32 native_floor_pacing_us(const struct netnice *state, const struct floor_member *member, u32 cwnd,
+			   u32 rtt_us, u32 mss)
+{
+	return netnice_floor_pacing_us(state, member, cwnd, rtt_us, mss);
+}
+
+u32 native_floor_burst_packets(const struct netnice *state, const struct floor_member *member)
+{
+	return netnice_floor_burst_packets(state, member);
+}
+
+u32 native_floor_cube_root(u64 cube)
+{
+	return floor_cube_root(cube);
+}
+
 /* The table, for the test that computes it. */
 u32 native_hstcplp_row(u32 row, u32 *decrease)
 {
@@ -214,8 +243,31 @@ void native_receiver_time(struct receiver_round_trip *trip, const struct receive
 	receiver_time(trip, &known, segment, advertised);
 }
 
+u32 native_receiver_floor_is_hidden(const struct receiver *state, const struct receiver_floor *own,
+				    const struct receiver_segment *segment)
+{
+	return receiver_floor_is_hidden(state, own, segment);
+}
+
+void native_receiver_floor_hide(struct receiver *state, const struct receiver_segment *segment)
+{
+	receiver_floor_hide(state, segment);
+}
+
+u32 native_receiver_floor_window(const struct receiver *state, struct floor *floor,
+				 struct receiver_floor *own, const struct receiver_segment *segment,
+				 u32 low_bytes)
+{
+	return receiver_floor_window(state, floor, own, segment, low_bytes);
+}
+
 /* Size that Rust and the kernel reserve for a state. */
 _Static_assert(sizeof(struct netnice) <= 256, "state must fit State");
+_Static_assert(sizeof(struct floor) == 88, "a floor must have the size of src/floor.rs");
+_Static_assert(sizeof(struct floor_member) == 40,
+	       "a member must have the size of src/above_floor.rs");
+_Static_assert(sizeof(struct receiver_floor) == 56,
+	       "a receiver's member must have the size of src/above_floor.rs");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct receiver) <= 768, "state must fit src/receiver.rs");
 _Static_assert(sizeof(struct receiver_group) == 20,

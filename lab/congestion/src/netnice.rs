@@ -67,6 +67,14 @@ impl NetNice {
         Self(state)
     }
 
+    pub(crate) fn state(&self) -> &State {
+        &self.0
+    }
+
+    pub(crate) fn state_mut(&mut self) -> &mut State {
+        &mut self.0
+    }
+
     /// Learns the round-trip time of the handshake.
     pub fn on_handshake(&mut self, rtt: Duration) {
         let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);

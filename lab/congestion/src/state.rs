@@ -35,7 +35,7 @@ mod tests {
     use netnice_parameters::exchange::Parameters;
 
     use super::*;
-    use crate::{dstcp, netnice, netnice_receiver as receiver, tcplp};
+    use crate::{above_floor, dstcp, netnice, netnice_receiver as receiver, tcplp};
 
     /// A C program that compiles if the structs have these sizes and their members these offsets and sizes.
     struct Layouts(String);
@@ -81,7 +81,7 @@ mod tests {
     impl Default for Layouts {
         fn default() -> Self {
             Layouts(
-                "#include <stddef.h>\n#include \"dstcp.h\"\n#include \"netnice/netnice.h\"\n#include \"receiver.h\"\n#include \"tcplp.h\"\n"
+                "#include <stddef.h>\n#include \"dstcp.h\"\n#include \"netnice/above_floor.h\"\n#include \"receiver.h\"\n#include \"tcplp.h\"\n"
                     .to_owned(),
             )
         }
@@ -129,6 +129,8 @@ mod tests {
             smoothed_rtt_us, minimum_rtt_us, acked, cwnd_limited
         });
         mirror!(layouts, "dstcp_window", dstcp::Window { cwnd, ssthresh });
+        layouts.member("floor", "bytes_per_s", 0, 8);
+        layouts.member("floor_member", "driven", above_floor::DRIVEN_OFFSET, 1);
         assert_eq!(layouts.compile(), "");
     }
 

@@ -13,6 +13,7 @@ use netnice_congestion::controls::{
     hstcplp::HsTcpLp, ledbat::Ledbat, ledbatpp::LedbatPp, tcpnice::TcpNice,
 };
 use netnice_congestion::dstcp::DsTcp;
+use netnice_congestion::floor::Floor;
 use netnice_congestion::netnice::NetNice;
 use netnice_congestion::registry;
 use netnice_parameters::PARAMETERS;
@@ -147,7 +148,7 @@ fn a_parameter_of_another_control_is_refused() {
 /// Returns the whole state of a new connection, which alone determines a policy's behaviour.
 fn state(control: &str, parameters: &exchange::Parameters) -> String {
     let policy: Box<dyn Debug> = match control {
-        "netnice" => Box::new(NetNice::new(parameters)),
+        "netnice" => Box::new((NetNice::new(parameters), Floor::new(parameters))),
         "tcplp" => Box::new(TcpLp::new(parameters)),
         "tcplp_ecn" => Box::new(TcpLpEcn::new(parameters)),
         "hstcplp" => Box::new(HsTcpLp::new(parameters)),

@@ -101,13 +101,15 @@ impl LowPriority {
             );
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into());
         }
-        Ok(Settings {
+        let settings = Settings {
             control,
             parameters: self.parameters.of(control)?,
-            mark: control.is_low_priority() && !self.no_dscp,
             direction: self.direction_of(control)?,
-            no_quic: false,
-        })
+            ..Settings::default()
+        };
+        // Routers may serve packets with that mark last, and the floor would be none.
+        let mark = control.is_low_priority() && !self.no_dscp && settings.floor() == 0;
+        Ok(Settings { mark, ..settings })
     }
 
     /// Returns settings with the control in a C file, which takes no options and governs sent data alone.

@@ -56,6 +56,13 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     attacher.attach(cgroup, settings)?;
     drop(record);
     let processes = cgroup.processes_beneath()?;
+    let settings = &Settings {
+        group: match settings.floor() {
+            0 => 0,
+            _ => cgroup.id(),
+        },
+        ..*settings
+    };
     let mut outcome = renice::set_open(&processes, Some(settings), &attacher);
     outcome.future = true;
     set_listening(cgroup.name(), Some(settings), &attacher, &mut outcome);
@@ -127,6 +134,7 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     let attacher = Attacher::open(&pins)?;
     attachment::detach(cgroup)?;
     attacher.storage().forget_totals(cgroup.id());
+    attacher.storage().set_floor(cgroup.id(), 0)?;
     journal::forget_lost(pins.home(), cgroup.path(), None);
     let mut outcome = renice::set_open(&cgroup.processes_beneath()?, None, &attacher);
     outcome.future = true;

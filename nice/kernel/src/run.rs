@@ -175,6 +175,11 @@ fn enter_cgroup(settings: &Settings, pins: &Pins, cgroup: Cgroup) -> Result<Plac
 /// Without pins there is no map for parameters.
 fn enter_supervisor_without_pins(settings: &Settings) -> Result<Entered> {
     settings.control.check_open_to_all()?;
+    if settings.floor() > 0 {
+        return Err(Error::NeedsRoot {
+            action: "a floor under low priority",
+        });
+    }
     if !settings.parameters.is_default() {
         return Err(Error::NeedsRoot {
             action: "setting parameters of the control",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The settings of low priority: the control, its parameters, the mark, and the direction of the data.
 
+use netnice_parameters::policies::NETNICE;
+
 use crate::objects::control::Control;
 use crate::objects::parameters::Parameters;
 
@@ -37,6 +39,8 @@ pub struct Settings {
     pub mark: bool,
     /// True if UDP to port 443, which is QUIC, is refused, so that programs fall back to TCP. In cgroups only.
     pub no_quic: bool,
+    /// Group in which connections that are open already have a part of the floor; 0 for none.
+    pub group: u64,
     /// Direction in which data gets low priority. The control, its mark and the guard over both apply to sent data.
     /// Received data is governed in cgroups only.
     pub direction: Direction,
@@ -49,7 +53,20 @@ impl Default for Settings {
             parameters: Parameters::default(),
             mark: true,
             no_quic: false,
+            group: 0,
             direction: Direction::default(),
         }
+    }
+}
+
+impl Settings {
+    /// Returns the rate that the connections get at least, in bytes per second; 0 without a floor.
+    pub fn floor(&self) -> u64 {
+        // Another control has the same member for something else.
+        let bits = match self.control.name() == NETNICE.name {
+            true => self.parameters.member("target_bits_per_s").unwrap_or(0),
+            false => 0,
+        };
+        bits.div_ceil(8)
     }
 }

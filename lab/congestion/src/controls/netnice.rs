@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! netnice: `policies/netnice/netnice.h`, called as in the kernel.
 
-use netnice_parameters::policies::NETNICE;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::above_floor::Above;
 use crate::congestion_control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
+use crate::floor::Floor;
 use crate::netnice::{self, NetNice};
 use netnice_parameters::exchange::Report;
+use netnice_parameters::policies::NETNICE;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: NETNICE.name,
@@ -15,6 +18,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
     build: |settings| {
         Box::new(NetNiceControl {
             policy: NetNice::new(&settings.policy_parameters()),
+            above: Above::new(&settings.policy_parameters()),
         })
     },
 };
@@ -26,6 +30,8 @@ const MINIMUM_CWND: u32 = 2;
 #[derive(Debug, Clone)]
 pub struct NetNiceControl {
     policy: NetNice,
+    /// Of a connection above a floor.
+    above: Option<Above>,
 }
 
 impl NetNiceControl {
@@ -41,13 +47,19 @@ impl CongestionControl for NetNiceControl {
         REGISTRATION.name
     }
 
+    fn join(&mut self, group: &Arc<Mutex<Floor>>, mss: u32) {
+        if let Some(above) = &mut self.above {
+            above.join(group, mss);
+        }
+    }
+
     fn on_handshake(&mut self, rtt_ns: u64) {
         self.policy.on_handshake(Duration::from_nanos(rtt_ns));
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         let sampled = ack.rate_delivered > 0 && ack.rate_interval_ns > 0;
-        let cwnd = self.policy.on_ack(&netnice::Ack {
+        let ack_of_policy = netnice::Ack {
             now_us: clock_us(ack.now_ns),
             sample_rtt_us: sample_us(ack.rtt_ns),
             tsval: ack.peer_clock().unwrap_or(0),
@@ -64,7 +76,14 @@ impl CongestionControl for NetNiceControl {
             app_limited: ack.app_limited,
             at_receiver: false,
             retransmitted: ack.retransmitted,
-        });
+        };
+        let cwnd = match &mut self.above {
+            None => self.policy.on_ack(&ack_of_policy),
+            Some(above) => {
+                let rtt = Duration::from_nanos(ack.smoothed_rtt_ns);
+                above.on_ack(&mut self.policy, &ack_of_policy, rtt)
+            }
+        };
         window.cwnd = cwnd.into();
     }
 
@@ -85,7 +104,10 @@ impl CongestionControl for NetNiceControl {
     }
 
     fn on_undo(&mut self, window: &mut Window) {
-        self.policy.on_undo(whole_packets(window.cwnd));
+        // A window that the floor has set says nothing on netnice's.
+        if !self.above.as_ref().is_some_and(Above::drives) {
+            self.policy.on_undo(whole_packets(window.cwnd));
+        }
     }
 
     fn allows_undo(&self) -> bool {
@@ -97,15 +119,20 @@ impl CongestionControl for NetNiceControl {
             return None;
         }
         let cwnd = whole_packets(window.cwnd);
-        let over = self
-            .policy
-            .pacing_interval(cwnd, Duration::from_nanos(smoothed_rtt_ns));
+        let smoothed_rtt = Duration::from_nanos(smoothed_rtt_ns);
+        let over = match &self.above {
+            None => self.policy.pacing_interval(cwnd, smoothed_rtt),
+            Some(above) => above.pacing_interval(&self.policy, cwnd, smoothed_rtt),
+        };
         let over_ns = u64::try_from(over.as_nanos()).unwrap_or(u64::MAX);
         Some(over_ns.max(1000) / u64::from(cwnd))
     }
 
     fn pacing_burst_packets(&self) -> u32 {
-        self.policy.burst_packets()
+        match &self.above {
+            None => self.policy.burst_packets(),
+            Some(above) => above.burst_packets(&self.policy),
+        }
     }
 
     fn report(&self) -> Option<Report> {

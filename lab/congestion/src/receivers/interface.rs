@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::floor::Floor;
 use crate::netnice_receiver::{Advertised, Group, Path, Segment};
 use netnice_parameters::exchange::{Parameters, Report};
 
@@ -62,6 +63,7 @@ impl Clone for Box<dyn ReceiverPolicy> {
 pub struct Shared {
     pub(crate) path: Path,
     pub(crate) group: Group,
+    pub(crate) floor: Floor,
     /// Connections so far, which gives each its number.
     connections: u32,
 }

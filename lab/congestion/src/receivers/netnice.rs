@@ -2,6 +2,7 @@
 //! netnice at the receiving end: `policies/receiver.h`, called as in the kernel.
 
 use super::interface::{Member, Opening, ReceiverPolicy, Registration};
+use crate::above_floor::ReceiverAbove;
 use crate::netnice_receiver::{Advertised, Receiver, RoundTrip, Segment};
 use netnice_parameters::exchange::Report;
 
@@ -22,7 +23,9 @@ pub(crate) const REGISTRATION: Registration = Registration {
         Box::new(NetNiceReceiver {
             policy: Receiver::new(parameters, window_bytes, mss, now_us),
             round_trip: (!timestamps).then(Box::default),
+            above: member.as_ref().and_then(|_| ReceiverAbove::new(parameters)),
             member,
+            low_bytes: 0,
         })
     },
 };
@@ -33,6 +36,10 @@ struct NetNiceReceiver {
     /// Of a connection without timestamps.
     round_trip: Option<Box<RoundTrip>>,
     member: Option<Member>,
+    /// Of a connection of a group above a floor.
+    above: Option<ReceiverAbove>,
+    /// What low priority advertised last, in bytes.
+    low_bytes: u32,
 }
 
 impl ReceiverPolicy for NetNiceReceiver {
@@ -47,16 +54,26 @@ impl ReceiverPolicy for NetNiceReceiver {
         };
         let mut shared = member.locked();
         let shared = &mut *shared;
-        self.policy.window_in(
-            &mut shared.group,
-            member.number(),
-            &mut shared.path,
-            &segment,
-        )
+        let above = self.above.as_ref();
+        let hidden = above.is_some_and(|above| above.hides(&mut self.policy, &segment));
+        // Otherwise what low priority would advertise has not changed.
+        if !hidden {
+            self.low_bytes = self.policy.window_in(
+                &mut shared.group,
+                member.number(),
+                &mut shared.path,
+                &segment,
+            );
+        }
+        match &mut self.above {
+            None => self.low_bytes,
+            Some(above) => above.window(&self.policy, &mut shared.floor, &segment, self.low_bytes),
+        }
     }
 
     fn clamp_bytes(&self) -> u32 {
-        self.policy.clamp_bytes()
+        let floor_bytes = self.above.as_ref().map_or(0, ReceiverAbove::window_bytes);
+        self.policy.clamp_bytes().max(floor_bytes)
     }
 
     fn report(&self) -> Report {

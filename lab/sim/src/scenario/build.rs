@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use netnice_congestion::congestion_control::MarkFeedback;
+use netnice_congestion::floor::Floor;
 use netnice_congestion::receivers::Shared;
 use netnice_congestion::registry;
 use netnice_queue::Time;
@@ -67,6 +68,7 @@ pub(crate) fn prepare(
         outside,
         last: None,
         paths: Paths::new(),
+        floors: HashMap::new(),
     };
     let flows = layout.flows.iter().map(|flow| {
         let mut spec = flow_spec(layout, flow, &mut controls)?;
@@ -207,9 +209,23 @@ struct Controls<'a> {
     /// The congestion control of the group seen last: the flows of a group follow on one another.
     last: Option<(Arc<FlowGroup>, MakeControl)>,
     paths: Paths,
+    /// What the connections of a group at one sender share.
+    floors: HashMap<(String, usize), Arc<Mutex<Floor>>>,
 }
 
 impl Controls<'_> {
+    /// Makes controls that know of one another, for connections from one sender with packets of `mss` bytes of data.
+    fn at(&mut self, flow: &NetworkFlow, sender: usize, mss: u32) -> Result<MakeControl, RunError> {
+        let make = self.of(flow)?;
+        let key = (flow.group.name.clone(), sender);
+        let shared = self.floors.entry(key).or_default().clone();
+        Ok(Arc::new(move || {
+            let mut control = make();
+            control.join(&shared, mss);
+            control
+        }))
+    }
+
     fn of(&mut self, flow: &NetworkFlow) -> Result<MakeControl, RunError> {
         match &self.last {
             Some((group, control)) if Arc::ptr_eq(group, &flow.group) => Ok(control.clone()),
@@ -291,7 +307,7 @@ fn tcp_spec(
             .unwrap_or(u32::MAX)
             .min(largest_window)
     });
-    let control = controls.of(flow)?;
+    let control = controls.at(flow, sender, mss)?;
     Ok(TcpSpec {
         sender: SenderConfig {
             mss,

@@ -66,6 +66,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into());
     }
     let settings = arguments.low_priority.settings()?;
+    if settings.floor() > 0 {
+        let message = "--at-least is for a group of connections, and those of a process are none: use `netnice attach` of its cgroup \
+                       or unit\n";
+        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into());
+    }
     if let Some(refusal) = refusal(arguments)? {
         say!("netnice: {refusal}");
         return Ok(ExitCode::from(2));

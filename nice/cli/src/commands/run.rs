@@ -39,6 +39,8 @@ const EXAMPLES: &str = "\
 Examples:
   A backup that nobody notices, and a line at the end on what it did:
       sudo netnice run -v -- rsync -a photos/ backup.example.org:photos/
+  One that does not starve on a busy line: at least 2 Mb/s, as an ordinary flow, and low priority above that:
+      sudo netnice run --at-least 2mbit -- restic backup /home
   A picture of when it gave way:
       sudo netnice run --log backup.jsonl -- rsync -a photos/ backup.example.org:photos/
       netnice plot backup.jsonl
@@ -133,8 +135,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.rate.is_some() {
         // Those who look for a limit learn what there is in its place.
-        let message = "netnice has no rate: it takes what others leave, however much that is; a limit of the command's own, such as \
-                       rsync's --bwlimit, holds as well";
+        let message = "netnice has no rate: it takes what others leave, however much that is; --at-least gives it a rate under which it \
+                       does not fall, and a limit of the command's own, such as rsync's --bwlimit, holds as well";
         let error = crate::Netnice::command().error(ErrorKind::UnknownArgument, message);
         return Err(error.into());
     }

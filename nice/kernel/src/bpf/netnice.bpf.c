@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Default control: passes the kernel's events to policies/netnice/netnice.h. */
+/* Default control: passes the kernel's events to policies/netnice/above_floor.h, netnice above a floor. */
 #include "connection.h"
+#include "floors.h"
 #include "kernel_features.h"
-#include "netnice/netnice.h"
+#include "netnice/above_floor.h"
 
 char _license[] SEC("license") = "GPL";
+
+struct sender {
+	struct netnice policy;
+	struct floor_member member;
+	u64 group; /* from struct flow */
+};
 
 /* The state is larger than what a socket has for a congestion control. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct netnice);
+	__type(value, struct sender);
 } senders SEC(".maps");
 
-static __always_inline struct netnice *sender(struct sock *sk)
+static __always_inline struct sender *sender(struct sock *sk)
 {
 	return bpf_sk_storage_get(&senders, sk, 0, 0);
 }
 
 /* Sets the rate at which TCP itself paces, also without an fq queue discipline. */
-static __always_inline void set_pacing_rate(struct sock *sk, const struct netnice *state)
+static __always_inline void set_pacing_rate(struct sock *sk, const struct sender *state)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 rtt_us = smoothed_rtt_us(tp);
@@ -30,7 +37,8 @@ static __always_inline void set_pacing_rate(struct sock *sk, const struct netnic
 
 	if (!rtt_us)
 		return;
-	window_us = netnice_pacing_us(state, tp->snd_cwnd, rtt_us);
+	window_us = netnice_floor_pacing_us(&state->policy, &state->member, tp->snd_cwnd, rtt_us,
+					    tp->mss_cache);
 	if (!window_us)
 		window_us = 1;
 	rate = bytes * 1000000 / window_us;
@@ -42,14 +50,15 @@ void BPF_PROG(netnice_begin, struct sock *sk)
 {
 	struct policy_parameters none = {};
 	struct flow *flow = flow_begin(sk);
-	struct netnice *state = bpf_sk_storage_get(&senders, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	struct sender *state = bpf_sk_storage_get(&senders, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 
 	/* Without memory for it the window stays as it is: that of a connection which has just begun. */
 	if (!state)
 		return;
-	netnice_init(state, flow ? &flow->parameters : &none);
-	netnice_on_handshake(state, handshake_rtt_us(tcp_sk(sk)));
-	state->measured.round_end = tcp_sk(sk)->delivered;
+	netnice_init(&state->policy, flow ? &flow->parameters : &none);
+	netnice_on_handshake(&state->policy, handshake_rtt_us(tcp_sk(sk)));
+	state->policy.measured.round_end = tcp_sk(sk)->delivered;
+	state->group = flow ? flow->group : 0;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	set_pacing_rate(sk, state);
@@ -58,17 +67,19 @@ void BPF_PROG(netnice_begin, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(netnice_end, struct sock *sk)
 {
-	const struct netnice *state = sender(sk);
+	const struct sender *state = sender(sk);
 	struct policy_report none = {};
 
-	flow_end(sk, state ? &state->report : &none);
+	flow_end(sk, state ? &state->policy.report : &none);
 	bpf_sk_storage_delete(&senders, sk);
 }
 
 static __always_inline void control(struct sock *sk, const struct rate_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct netnice *state = sender(sk);
+	struct sender *state = sender(sk);
+	struct floor without = {};
+	struct floor *floor;
 	struct netnice_ack ack = {
 		.now_us = (u32)tp->tcp_mstamp,
 		.sample_rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0,
@@ -92,10 +103,12 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 		return;
 	if (sample->delivered < 0 || sample->interval_us <= 0)
 		ack.rate_delivered = 0;
-	cwnd = netnice_on_ack(state, &ack);
+	floor = floor_of(state->group);
+	cwnd = netnice_floor_on_ack(&state->policy, floor ? floor : &without, &state->member, &ack,
+				    smoothed_rtt_us(tp), tp->mss_cache);
 	set_cwnd(tp, cwnd);
 	set_pacing_rate(sk, state);
-	flow_report(sk, &state->report);
+	flow_report(sk, &state->policy.report);
 }
 
 /* With four arguments the ACK's number and flags come before the sample. */
@@ -119,10 +132,11 @@ SEC("struct_ops")
 u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
 {
 	u32 cwnd = cwnd_before_recovery(sk);
-	struct netnice *state = sender(sk);
+	struct sender *state = sender(sk);
 
-	if (state)
-		netnice_on_undo(state, cwnd);
+	/* A window that the floor has set says nothing on netnice's. */
+	if (state && !state->member.driven)
+		netnice_on_undo(&state->policy, cwnd);
 	return cwnd;
 }
 
@@ -130,9 +144,9 @@ u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
 SEC("struct_ops")
 u32 BPF_PROG(netnice_min_tso_segs, struct sock *sk)
 {
-	const struct netnice *state = sender(sk);
+	const struct sender *state = sender(sk);
 
-	return state ? netnice_burst_packets(state) : 1;
+	return state ? netnice_floor_burst_packets(&state->policy, &state->member) : 1;
 }
 
 SEC(".struct_ops.link")

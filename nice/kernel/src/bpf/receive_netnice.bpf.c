@@ -6,14 +6,36 @@
  */
 #include "cgroup_types.h"
 #include <bpf/bpf_helpers.h>
+#include "floors.h"
 #include "netnice/netnice.h"
 #include "receiver.h"
+#include "receiver_floor.h"
 #include "reception.h"
 
 /* The verifier checks this once, not on each path that leads to it. */
 __noinline u32 receiver_answer(struct receiver *state, const struct receiver_segment *segment)
 {
 	return state && segment ? receiver_window(state, segment) : 0;
+}
+
+/* Verified once, too. Hides a segment that is no evidence for low priority; returns whether it did. */
+__noinline u32 receiver_hidden(struct receiver *state, const struct receiver_floor *own,
+			       const struct receiver_segment *segment)
+{
+	if (!state || !own || !segment || !receiver_floor_is_hidden(state, own, segment))
+		return 0;
+	receiver_floor_hide(state, segment);
+	return 1;
+}
+
+/* Verified once, too. */
+__noinline u32 receiver_above_floor(const struct receiver *state, struct floor *floor,
+				    struct receiver_floor *own,
+				    const struct receiver_segment *segment, u32 low_bytes)
+{
+	if (!state || !floor || !own || !segment)
+		return 0;
+	return receiver_floor_window(state, floor, own, segment, low_bytes);
 }
 
 /* Verified once, too. */
@@ -35,6 +57,7 @@ __noinline u32 receiver_timed(struct receiver_round_trip *trip, const struct rec
 struct governed {
 	struct receiver receiver;
 	struct receiver_round_trip round_trip; /* of a connection without timestamps */
+	struct receiver_floor floor;
 };
 
 char _license[] SEC("license") = "GPL";
@@ -70,7 +93,7 @@ static __always_inline void governed_begin(struct governed *state,
 
 static __always_inline u32 governed_clamp_bytes(const struct governed *state)
 {
-	return receiver_clamp_bytes(&state->receiver);
+	return policy_max(receiver_clamp_bytes(&state->receiver), state->floor.window_bytes);
 }
 
 /* Returns what the group knows of the path from the peer; NULL if there is no memory for it. */
@@ -114,6 +137,7 @@ static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struc
 	struct receiver *receiver = &state->receiver;
 	struct receiver_path *path = path_of(ops, own->record.group);
 	struct receiver_group *group = group_of(own->record.group);
+	struct floor *floor = floor_of(own->record.group);
 	u32 number = (u32)bpf_get_socket_cookie(ops) | 1U << 31;
 	u32 window, rtt_us;
 
@@ -127,7 +151,15 @@ static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struc
 		segment->may_close = receiver_others_probe(group, number, segment->now_us);
 	if (path)
 		receiver_adopt_path(receiver, path, segment);
-	window = receiver_answer(receiver, segment);
+	if (floor && receiver_hidden(receiver, &state->floor, segment))
+		window = receiver->window_bytes;
+	else
+		window = receiver_answer(receiver, segment);
+	if (floor)
+		window = policy_max(window, receiver_above_floor(receiver, floor, &state->floor,
+								 segment, window));
+	else
+		state->floor.window_bytes = 0;
 	if (path)
 		receiver_share_path(receiver, path, segment);
 	if (group)

@@ -173,6 +173,7 @@ impl Attacher {
             }
             programs::detach(cgroup.as_fd(), name, hook, program).doing(attaching)?;
         }
+        self.storage.set_floor(cgroup.id(), settings.floor())?;
         let attachment = attachment(cgroup, settings);
         let key = cgroup.id().to_ne_bytes();
         self.attachments

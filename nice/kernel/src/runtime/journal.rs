@@ -137,7 +137,7 @@ pub(crate) fn forget_lost(home: &Path, path: &str, except: Option<u64>) -> bool 
 pub(crate) fn remove(home: &Path, id: u64) {
     // Neither is an error if it is missing.
     let _ = fs::remove_file(directory(home).join(id.to_string()));
-    storage::forget_totals(&home.join("bpf"), id);
+    storage::forget_group(&home.join("bpf"), id);
 }
 
 /// Clears all that is on record and no longer in use; returns what is left. What is no record (a
@@ -220,7 +220,7 @@ fn clear_one(home: &Path, hierarchy: &Hierarchy, content: &Content) -> Result<Fa
         (Ok(cgroup), Kind::Made) => in_use(cgroup.remove().is_err()),
     };
     if !matches!(fate, Fate::InUse) {
-        storage::forget_totals(&home.join("bpf"), content.id);
+        storage::forget_group(&home.join("bpf"), content.id);
     }
     Ok(fate)
 }

@@ -44,6 +44,7 @@ pub(crate) fn govern(
             options::set_control(socket, "reno")?;
         }
         let flow = Flow {
+            group: settings.group,
             parameters: settings.parameters,
             unguarded: 1,
             previous,

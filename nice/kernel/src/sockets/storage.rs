@@ -2,6 +2,7 @@
 //! Records that the BPF programs keep: one for each socket, and sums over finished connections. They are in the pinned
 //! maps `flows`, `receptions` and `totals`.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
@@ -12,12 +13,17 @@ use crate::error::{Context, Result, libbpf};
 use crate::objects::pin_directory::PinDirectory;
 use crate::sockets::options;
 
+/// The map of floors' rates (`bpf/floors.h`).
+const FLOORS: &str = "floor_rates";
+
 /// The maps, opened for writing.
 pub(crate) struct SocketStorage {
     flows: MapHandle,
     totals: MapHandle,
     /// State of sockets that receive at low priority; `None` without the map.
     receptions: Option<MapHandle>,
+    /// Rates of groups that have a floor; `None` without a program that knows floors.
+    floors: Option<MapHandle>,
 }
 
 impl SocketStorage {
@@ -27,6 +33,7 @@ impl SocketStorage {
             flows: pins.open_map("flows")?,
             totals: pins.open_map("totals")?,
             receptions: pins.open_map("receptions").ok(),
+            floors: pins.open_map(FLOORS).ok(),
         })
     }
 
@@ -51,6 +58,29 @@ impl SocketStorage {
             .lookup(&group.to_ne_bytes(), MapFlags::ANY)
             .ok()??;
         bytemuck::try_pod_read_unaligned(&bytes).ok()
+    }
+
+    /// Sets the rate that a group gets at least, in bytes per second; 0 for no floor.
+    pub(crate) fn set_floor(&self, group: u64, bytes_per_second: u64) -> Result<()> {
+        let key = group.to_ne_bytes();
+        let Some(floors) = &self.floors else {
+            // Nobody could have set one.
+            return match bytes_per_second {
+                0 => Ok(()),
+                _ => Err(io::Error::from(io::ErrorKind::NotFound)).doing(setting_floor),
+            };
+        };
+        match bytes_per_second {
+            0 => {
+                // A missing entry is no error.
+                let _ = floors.delete(&key);
+                Ok(())
+            }
+            rate => floors
+                .update(&key, &rate.to_ne_bytes(), MapFlags::ANY)
+                .map_err(libbpf)
+                .doing(setting_floor),
+        }
     }
 
     /// Removes the sums of a group.
@@ -89,11 +119,17 @@ impl SocketStorage {
     }
 }
 
-/// Removes the sums of a group from the pinned map, if there is one.
-pub(crate) fn forget_totals(bpf: &Path, group: u64) {
-    if let Ok(totals) = MapHandle::from_pinned_path(bpf.join("maps/totals")) {
-        // A missing entry is no error.
-        let _ = totals.delete(&group.to_ne_bytes());
+fn setting_floor() -> String {
+    "setting the least rate of a cgroup".to_owned()
+}
+
+/// Removes what the pinned maps have of a group, if anything.
+pub(crate) fn forget_group(bpf: &Path, group: u64) {
+    for map in ["totals", FLOORS] {
+        if let Ok(map) = MapHandle::from_pinned_path(bpf.join("maps").join(map)) {
+            // A missing entry is no error.
+            let _ = map.delete(&group.to_ne_bytes());
+        }
     }
 }
 

@@ -85,6 +85,7 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
         // An earlier process with this number may have been killed.
         attacher.storage().forget_totals(supervisor.group);
         let _ = attacher.count(supervisor.group);
+        let _ = (attacher.storage()).set_floor(supervisor.group, supervisor.settings.floor());
     }
     if send(client.as_raw_fd(), READY, MsgFlags::MSG_NOSIGNAL).is_ok() {
         supervisor.serve(client);
@@ -94,6 +95,7 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
     }
     if let Some(attacher) = &supervisor.attacher {
         attacher.storage().forget_totals(supervisor.group);
+        let _ = attacher.storage().set_floor(supervisor.group, 0);
     }
 }
 

@@ -48,7 +48,7 @@ File:
   direction = \"both\"
   no_dscp = false
   no_quic = false
-  parameters = { threshold = \"2ms\" }
+  parameters = { threshold = \"2ms\", at_least = \"2mbit\" }
 
 Effects:
   What the file names is attached; what an earlier call attached and the file no longer names is \

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The native build of `policies/netnice/above_floor.h` and `policies/receiver_floor.h`: netnice above a floor.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use netnice_parameters::exchange::Parameters;
+
+use crate::floor::Floor;
+use crate::netnice::{Ack, NetNice};
+use crate::netnice_receiver::{Receiver, Segment};
+use crate::state::State;
+
+/// Bytes of data in a full packet over Ethernet, with timestamps.
+const ETHERNET_MSS: u32 = 1448;
+
+/// What a connection of the group has: `struct floor_member`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Member {
+    rest: [u32; 9],
+    driven: u8,
+    flags: [u8; 3],
+}
+
+/// Where C has `driven`.
+#[cfg(test)]
+pub(crate) const DRIVEN_OFFSET: usize = std::mem::offset_of!(Member, driven);
+
+unsafe extern "C" {
+    fn native_floor_on_ack(
+        state: *mut State,
+        floor: *mut Floor,
+        member: *mut Member,
+        ack: *const Ack,
+        rtt_us: u32,
+        mss: u32,
+    ) -> u32;
+    fn native_floor_pacing_us(
+        state: *const State,
+        member: *const Member,
+        cwnd: u32,
+        rtt_us: u32,
+        mss: u32,
+    ) -> u32;
+    fn native_floor_burst_packets(state: *const State, member: *const Member) -> u32;
+    fn native_receiver_floor_is_hidden(
+        state: *const Receiver,
+        own: *const ReceiverMember,
+        segment: *const Segment,
+    ) -> u32;
+    fn native_receiver_floor_hide(state: *mut Receiver, segment: *const Segment);
+    fn native_receiver_floor_window(
+        state: *const Receiver,
+        floor: *mut Floor,
+        own: *mut ReceiverMember,
+        segment: *const Segment,
+        low_bytes: u32,
+    ) -> u32;
+}
+
+/// What a receiving connection of the group has: `struct receiver_floor`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReceiverMember {
+    rest: [u32; 14],
+}
+
+/// A receiving connection of a group.
+#[derive(Debug, Clone)]
+pub(crate) struct ReceiverAbove {
+    /// The floor that the group has.
+    parameters: Parameters,
+    own: ReceiverMember,
+    window_bytes: u32,
+}
+
+impl ReceiverAbove {
+    /// `None` without a floor.
+    pub(crate) fn new(parameters: &Parameters) -> Option<ReceiverAbove> {
+        (Floor::new(parameters).bytes_per_s > 0).then(|| ReceiverAbove {
+            parameters: *parameters,
+            own: ReceiverMember::default(),
+            window_bytes: 0,
+        })
+    }
+
+    /// Returns whether the segment is no evidence for low priority, and counts what has arrived if so.
+    pub(crate) fn hides(&self, policy: &mut Receiver, segment: &Segment) -> bool {
+        // SAFETY: the policy was initialised; the sizes are those of the C side, which it checks.
+        unsafe {
+            let hidden = native_receiver_floor_is_hidden(policy, &self.own, segment) != 0;
+            if hidden {
+                native_receiver_floor_hide(policy, segment);
+            }
+            hidden
+        }
+    }
+
+    /// Returns the window in bytes, where low priority would have `low_bytes`.
+    pub(crate) fn window(
+        &mut self,
+        policy: &Receiver,
+        floor: &mut Floor,
+        segment: &Segment,
+        low_bytes: u32,
+    ) -> u32 {
+        floor.bytes_per_s = Floor::new(&self.parameters).bytes_per_s;
+        // SAFETY: as above.
+        self.window_bytes = unsafe {
+            native_receiver_floor_window(policy, floor, &mut self.own, segment, low_bytes)
+        };
+        self.window_bytes.max(low_bytes)
+    }
+
+    /// The window that the floor has set, in bytes; 0 if low priority has.
+    pub(crate) fn window_bytes(&self) -> u32 {
+        self.window_bytes
+    }
+}
+
+/// A sending connection of a group.
+#[derive(Debug, Clone)]
+pub(crate) struct Above {
+    group: Arc<Mutex<Floor>>,
+    member: Member,
+    /// Bytes of data in a full packet.
+    mss: u32,
+}
+
+impl Above {
+    /// A connection that is alone; `None` without a floor.
+    pub(crate) fn new(parameters: &Parameters) -> Option<Above> {
+        let floor = Floor::new(parameters);
+        (floor.bytes_per_s > 0).then(|| Above {
+            group: Arc::new(Mutex::new(floor)),
+            member: Member::default(),
+            mss: ETHERNET_MSS,
+        })
+    }
+
+    /// Makes the connection, before its first ACK, one of a group.
+    pub(crate) fn join(&mut self, group: &Arc<Mutex<Floor>>, mss: u32) {
+        let bytes_per_s = self.group().bytes_per_s;
+        self.group = group.clone();
+        self.group().bytes_per_s = bytes_per_s;
+        self.mss = mss;
+    }
+
+    fn group(&self) -> MutexGuard<'_, Floor> {
+        self.group.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the floor, not low priority, sets the window.
+    pub(crate) fn drives(&self) -> bool {
+        self.member.driven != 0
+    }
+
+    /// Returns the window in packets after an ACK; `rtt` is the smoothed round-trip time.
+    pub(crate) fn on_ack(&mut self, policy: &mut NetNice, ack: &Ack, rtt: Duration) -> u32 {
+        let mut member = self.member;
+        // SAFETY: the state was initialised by `NetNice::new`; floor and member have the sizes of the C side's, which it checks.
+        let cwnd = unsafe {
+            native_floor_on_ack(
+                policy.state_mut(),
+                &mut *self.group(),
+                &mut member,
+                ack,
+                microseconds(rtt),
+                self.mss,
+            )
+        };
+        self.member = member;
+        cwnd
+    }
+
+    /// Returns the time over which to send a window of `cwnd` packets.
+    pub(crate) fn pacing_interval(&self, policy: &NetNice, cwnd: u32, rtt: Duration) -> Duration {
+        let rtt_us = microseconds(rtt);
+        // SAFETY: as above; the call only reads.
+        let interval_us =
+            unsafe { native_floor_pacing_us(policy.state(), &self.member, cwnd, rtt_us, self.mss) };
+        Duration::from_micros(interval_us.into())
+    }
+
+    /// Returns the number of packets that pacing sends at once.
+    pub(crate) fn burst_packets(&self, policy: &NetNice) -> u32 {
+        // SAFETY: as above.
+        unsafe { native_floor_burst_packets(policy.state(), &self.member) }
+    }
+}
+
+fn microseconds(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
