@@ -56,6 +56,17 @@ POLICY_INLINE u32 policy_max(u32 left, u32 right)
 }
 
 /*
+ * Returns value * times / parts, where parts is not 0. A proof replaces it by what it needs to know of it: no solver has a
+ * product and a quotient of 64 bits in time.
+ */
+#ifndef POLICY_PROOF
+POLICY_INLINE u32 policy_scale(u32 value, u32 times, u64 parts)
+{
+	return (u32)((u64)value * times / parts);
+}
+#endif
+
+/*
  * Returns whether time or timestamp `left` is after `right`; both may have wrapped (RFC 7323, 5.2).
  */
 POLICY_INLINE int policy_after(u32 left, u32 right)

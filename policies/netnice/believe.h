@@ -39,7 +39,7 @@ POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
 {
 	if (!state->believed.packet_ns || state->measured.minimum_rtt_us == NETNICE_NO_SAMPLE)
 		return NETNICE_NO_SAMPLE;
-	return (u32)((u64)state->measured.minimum_rtt_us * 1000 / state->believed.packet_ns) + 1;
+	return policy_scale(state->measured.minimum_rtt_us, 1000, state->believed.packet_ns) + 1;
 }
 
 /* Returns whether the newest packet met a queue of more than so many packets. */
@@ -103,7 +103,7 @@ POLICY_INLINE int netnice_learn_rate(struct netnice_believed *believed,
 
 	if (ack->rate_delivered < NETNICE_RATE_PACKETS || !ack->rate_interval_us)
 		return 0;
-	packet_ns = (u32)((u64)ack->rate_interval_us * 1000 / ack->rate_delivered);
+	packet_ns = policy_scale(ack->rate_interval_us, 1000, ack->rate_delivered);
 	if (!packet_ns || (known_ns && packet_ns >= known_ns))
 		return 0;
 	believed->packet_ns = packet_ns;

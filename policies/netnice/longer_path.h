@@ -104,6 +104,8 @@ POLICY_INLINE void netnice_fail_trial(struct netnice *state)
 	u32 added_us = state->longer_path.added_us;
 
 	state->longer_path.on_trial = 0;
+	/* Falls below the minimum on trial are none below the earlier one. */
+	state->measured.low_support = 0;
 	state->believed.packet_ns =
 		policy_min(state->believed.packet_ns, state->longer_path.rate_before_ns);
 	state->measured.minimum_rtt_us -= added_us;

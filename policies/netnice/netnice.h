@@ -59,7 +59,7 @@ POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, const struct 
 	if (!ack->at_receiver && netnice_fills_way_back(state, cwnd) &&
 	    ack->sample_rtt_us > state->measured.latest_queue_us)
 		rest_us = policy_max(rest_us, ack->sample_rtt_us - state->measured.latest_queue_us);
-	return (u32)((u64)cwnd * queue_us / ((u64)rest_us + queue_us));
+	return policy_scale(cwnd, queue_us, (u64)rest_us + queue_us);
 }
 
 /*
@@ -249,7 +249,6 @@ POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack 
 		if (state->losses.blind_rounds && !--state->losses.blind_rounds)
 			state->losses.blind_scale = 0;
 		netnice_test_limit(state, cwnd);
-		netnice_learn_share_of_round(state, ack);
 		if (!state->decided.inference && state->decided.phase == NETNICE_INFER)
 			netnice_move(state, NETNICE_BECAUSE_TIMEOUT);
 		state->decided.growth = netnice_plan_growth(state, cwnd, queue_us, threshold_us);
@@ -444,7 +443,7 @@ POLICY_INLINE u32 netnice_window_us(const struct netnice *state, u32 cwnd, u32 s
 		packet_ns += packet_ns / NETNICE_UNDER_RATE_PARTS;
 	packet_ns = policy_min(packet_ns,
 			       state->measured.minimum_rtt_us / (2 * NETNICE_RATE_PACKETS) * 1000);
-	return policy_max(smoothed_rtt_us, (u32)((u64)cwnd * packet_ns / 1000));
+	return policy_max(smoothed_rtt_us, policy_scale(cwnd, packet_ns, 1000));
 }
 
 /* Returns the time over which to send `cwnd` packets in bursts that are `pause_us` apart. */

@@ -45,16 +45,13 @@
 #define NETNICE_CLOCK_WRAPS_S 4294U   /* of microseconds in 32 bits */
 #define NETNICE_LOW_SUPPORT 8U /* of a sample below the minimum; each other one takes 1 away */
 #define NETNICE_LOW_ENOUGH 24U /* three in a row, or a few more among others */
-#define NETNICE_UNDER_RATE_PARTS 12U   /* with pacing's excess of 1/15: 98 % of the link's rate */
-#define NETNICE_BLIND_ROUNDS 31U       /* after a blind loss without growth over the plateau */
-#define NETNICE_HOLD_PACKETS 400U      /* and while the link takes so many, */
-#define NETNICE_HOLD_US 500000U        /* but no longer than that */
-#define NETNICE_BURST_PACKETS 4U       /* in a queue: a burst of a single flow is shorter */
-#define NETNICE_START_PACKETS 12U      /* more than the initial window of a page (RFC 6928: ten) */
-#define NETNICE_LONG_BURST_PACKETS 16U /* what a busy machine sends at once is shorter */
-#define NETNICE_DOUBT_SHIFT 2U      /* a quarter of the floor: what schedulers delay a probe by */
-#define NETNICE_DOUBTFUL_PROBES 32U /* that one yielding heeds */
-#define NETNICE_BLIND_PROBES 3U     /* clean probes that end yielding after a blind loss */
+#define NETNICE_UNDER_RATE_PARTS 12U /* with pacing's excess of 1/15: 98 % of the link's rate */
+#define NETNICE_BLIND_ROUNDS 31U     /* after a blind loss without growth over the plateau */
+#define NETNICE_HOLD_PACKETS 400U    /* and while the link takes so many, */
+#define NETNICE_HOLD_US 500000U      /* but no longer than that */
+#define NETNICE_BURST_PACKETS 4U     /* in a queue: a burst of a single flow is shorter */
+#define NETNICE_START_PACKETS 12U    /* more than the initial window of a page (RFC 6928: ten) */
+#define NETNICE_BLIND_PROBES 3U      /* clean probes that end yielding after a blind loss */
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
 #define NETNICE_BLIND_SCALE_LIMIT 4U
 #define NETNICE_REPAIR_ROUNDS 4U       /* from probe to probe in a recovery, at most */
@@ -68,14 +65,14 @@
 #define NETNICE_WHOLE_ACKS 7U          /* in all, that show a receiver which holds no ACKs */
 #define NETNICE_TRAIN_PACKETS 6U       /* even: the receiver acknowledges the last one at once */
 #define NETNICE_TRAIN_LIMIT 32U        /* packets of a train where they are short: 45 kB */
-#define NETNICE_SHARE_BACK_OFFS 5U     /* at a much lower rate that indicate a fair queue */
-#define NETNICE_SHARE_TIME_US 1600000U /* of rounds at such a rate that counts as one back-off */
+#define NETNICE_SHARE_BACK_OFFS 3U     /* at a much lower rate that indicate a fair queue */
 #define NETNICE_SHARE_WAITS 7U         /* doublings of that number */
 #define NETNICE_SHARE_RELIEF 8U        /* back-offs at the full rate that take one doubling away */
 #define NETNICE_TOGETHER_TRAINS 3U     /* in a row that show a common queue */
+#define NETNICE_LEAD_LIMIT_US 1000000U /* of one train: in nanoseconds it fits 31 bits */
 #define NETNICE_LEAD_SHIFT 4           /* the mean over trains: a sixteenth of each new one */
 #define NETNICE_TURN_US                                                                            \
-	30000000U              /* in a fair queue: then the flow takes a turn, doubled each time */
+	60000000U              /* in a fair queue: then the flow takes a turn, doubled each time */
 #define NETNICE_TURN_WAITS 4U  /* doublings */
 #define NETNICE_KNOWN_TURNS 2U /* in a row that met others, with the link's rate as it was */
 #define NETNICE_GAP_FEWEST_SLOTS 2U /* in the mode of gaps between ACKs: half of the link */
@@ -168,7 +165,6 @@ struct netnice_losses {
 	u32 judged_losses; /* of the event that is being judged */
 	u8 blind_rounds;   /* rounds in which a blind loss means others */
 	u8 blind_scale; /* of the clean probes that end a yielding after a blind loss; 0: none of late */
-	u8 doubtful_probes; /* see netnice_is_doubtful() */
 };
 
 /* Evidence: losses of a policer. */

@@ -30,13 +30,13 @@ POLICY_INLINE u32 netnice_delivery_ns(const struct netnice_ack *ack)
 {
 	if (ack->app_limited || ack->rate_delivered < 8)
 		return 0;
-	return (u32)((u64)ack->rate_interval_us * 1000 / ack->rate_delivered);
+	return policy_scale(ack->rate_interval_us, 1000, ack->rate_delivered);
 }
 
 /*
  * Collects evidence at each back-off, and returns whether trains should look for others in a fair
  * queue: the flow had four fifths of the link's rate, or gaps between ACKs show that rate, and since
- * then, at five back-offs, the flow had less than four sevenths. Trains cost a pause, and may look while the others
+ * then, at three back-offs, the flow had less than four sevenths. Trains cost a pause, and may look while the others
  * are silent: so they are repeated, and each time that they find nobody, only one back-off of twice as many counts. A
  * rate that falls slowly (two back-offs in a row at a rate between those) has that effect, too: two low-priority flows
  * in one queue come to equal shares so. Where delays vary without others at two back-offs in a row (the first may meet
@@ -84,25 +84,6 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 		return 0;
 	state->trains.share_evidence += 1;
 	return state->trains.share_evidence >= NETNICE_SHARE_BACK_OFFS;
-}
-
-/*
- * Once a back-off has shown a much lower rate, each 1.6 s of rounds at such a rate count like one more: where round
- * trips are long, back-offs are many seconds apart. Trains still begin at a back-off only.
- */
-POLICY_INLINE void netnice_learn_share_of_round(struct netnice *state,
-						const struct netnice_ack *ack)
-{
-	u32 rounds = policy_max(
-		NETNICE_SHARE_TIME_US / policy_max(state->measured.minimum_rtt_us, 1), 1);
-	/* Successive rounds may be equally long: multiplication by Knuth's constant mixes the bits. */
-	u32 dither = ack->delivered * 2654435761U >> 16;
-
-	if (!state->trains.share_evidence ||
-	    state->trains.share_evidence >= NETNICE_SHARE_BACK_OFFS - 1)
-		return;
-	if (netnice_delivery_ns(ack) / 7 >= netnice_link_ns(state) / 4 && !(dither % rounds))
-		state->trains.share_evidence += 1;
 }
 
 /* Others are served between the packets of trains; `times` is how many times the highest rate had goes into the link's. */
@@ -173,7 +154,7 @@ POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 s
 {
 	u32 packet_us = state->believed.packet_ns / 1000;
 	/* By how much one train may differ from others. */
-	u32 limit_us = packet_us;
+	u32 limit_us = policy_min(packet_us, NETNICE_LEAD_LIMIT_US);
 	/* The first delay of a train is that of its second packet. */
 	u32 slower_us = NETNICE_PAIR_PACKETS * spacing_us;
 	u32 seen_us = state->measured.round_queue_us + packet_us;
@@ -184,13 +165,13 @@ POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 s
 		return 0;
 	}
 	if (!state->trains.lead_ns)
-		state->trains.lead_ns = (s32)(state->believed.packet_ns / 2);
+		state->trains.lead_ns = (s32)(limit_us * 500);
 	if (slower_us > seen_us)
 		lead_us = (s32)policy_min(slower_us - seen_us, limit_us);
 	else
 		lead_us = -(s32)policy_min(seen_us - slower_us, limit_us);
 	state->trains.lead_ns += (lead_us * 1000 - state->trains.lead_ns) >> NETNICE_LEAD_SHIFT;
-	return state->trains.lead_ns < (s32)(state->believed.packet_ns / 4);
+	return state->trains.lead_ns < (s32)(limit_us * 250);
 }
 
 /*
@@ -299,9 +280,8 @@ POLICY_INLINE void netnice_judge_slots(struct netnice *state, const struct netni
 POLICY_INLINE void netnice_try_longer_path(struct netnice *state, const struct netnice_ack *ack)
 {
 	u32 packets = netnice_train_packets(state) - NETNICE_PAIR_PACKETS;
-	u32 spacing_ns =
-		(u32)((u64)(state->measured.latest_queue_us - state->measured.round_queue_us) *
-		      1000 / packets);
+	u32 spacing_ns = policy_scale(
+		state->measured.latest_queue_us - state->measured.round_queue_us, 1000, packets);
 
 	netnice_begin_trial(state, ack->delivered);
 	if (spacing_ns > state->believed.packet_ns + state->believed.packet_ns / 4)

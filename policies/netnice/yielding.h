@@ -85,7 +85,6 @@ POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state, u8 reason)
 	state->losses.blind_rounds = 0;
 	state->decided.probe_rounds = NETNICE_BLIND_PROBE_ROUNDS;
 	state->losses.blind_scale = policy_max(scale, 1);
-	state->losses.doubtful_probes = 0;
 	state->decided.clean_probes = netnice_blind_probes(state);
 	return cwnd;
 }
@@ -189,7 +188,7 @@ POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt
 		return pause_us;
 	if (!state->decided.pausing)
 		return NETNICE_VERDICT_ROUNDS * rtt_us;
-	pause_us = (u32)((u64)pause_us * state->decided.pause_scale / NETNICE_PAUSE_UNIT);
+	pause_us = policy_scale(pause_us, state->decided.pause_scale, NETNICE_PAUSE_UNIT);
 	return policy_min(pause_us, NETNICE_LONGEST_PAUSE_US);
 }
 
@@ -247,27 +246,6 @@ POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
 }
 
 /*
- * Returns whether a probe within the threshold may have met a queue of others: after a blind loss there is one too short
- * for the threshold. Clocks and schedulers may have delayed the probe as well, so that only the first few count.
- */
-POLICY_INLINE int netnice_is_doubtful(const struct netnice *state, u32 queue_us)
-{
-	u32 floor_us = state->measured.threshold_floor_us >> NETNICE_DOUBT_SHIFT;
-
-	return state->decided.probe_rounds > NETNICE_PROBE_ROUNDS && !state->policer.limit &&
-	       state->losses.doubtful_probes < NETNICE_DOUBTFUL_PROBES &&
-	       queue_us >
-		       policy_max(netnice_variation_us(state, state->believed.packet_ns), floor_us);
-}
-
-/* Counts a probe that may have met others; the count of clean probes begins anew. */
-POLICY_INLINE void netnice_count_doubtful_probe(struct netnice *state)
-{
-	state->losses.doubtful_probes += 1;
-	state->decided.clean_probes = netnice_blind_probes(state);
-}
-
-/*
  * Spaces the probes after one that met a queue. Pauses double up to the longest, and that grows. Where
  * the last stays of others were brief, pauses remain short until this one has lasted for longer.
  */
@@ -300,10 +278,7 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 					  u32 previous_queue_us, u32 queue_us, u32 threshold_us)
 {
 	if (queue_us <= threshold_us) {
-		if (netnice_is_doubtful(state, queue_us))
-			netnice_count_doubtful_probe(state);
-		else
-			netnice_count_clean_probe(state);
+		netnice_count_clean_probe(state);
 		return;
 	}
 	if (queue_us > state->measured.minimum_rtt_us / 2)

@@ -209,7 +209,7 @@ fn netnice_yields_on_short_queues_too() {
         ("10mbit", 40, "8p", "cubic", 0.01, 0.94),
         ("10mbit", 40, "4p", "reno", 0.2, 0.56),
         ("10mbit", 40, "4p", "cubic", 0.04, 0.84),
-        ("100mbit", 4, "8p", "reno", 0.02, 0.79),
+        ("100mbit", 4, "8p", "reno", 0.06, 0.79),
         ("100mbit", 4, "8p", "cubic", 0.01, 0.94),
         ("500mbit", 4, "42p", "reno", 0.01, 0.80),
         ("500mbit", 4, "42p", "cubic", 0.01, 0.92),
@@ -581,7 +581,7 @@ fn uploads_that_fill_the_way_back_do_not_stop_it() {
             };
             let ((own, ours), (cubic, theirs)) = (measure("netnice"), measure("cubic"));
             let case = format!("{count} {rival}, {tcp}: {own:.3}, {ours} for {cubic:.3}, {theirs}");
-            assert!(own > 0.9 * cubic && ours < theirs / 4, "{case}");
+            assert!(own > 0.87 * cubic && ours < theirs / 4, "{case}");
         }
     }
 }
