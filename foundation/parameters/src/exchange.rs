@@ -2,6 +2,7 @@
 //! Elements common to all policies: parameters and report (as in `policies/parameters.h` and `policies/report.h`).
 
 use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
 
 use crate::parameter::{Member, Parameter, Value};
 use crate::table::{PARAMETERS, POLICY_PARAMETERS_BYTES};
@@ -142,6 +143,75 @@ impl Report {
     }
 }
 
+/// Number of causes for which a policy gives way (`POLICY_CAUSES`).
+pub const CAUSES: usize = 4;
+
+/// How often policies gave way, by cause (`enum policy_cause`, in its order). All 0 of a policy that tells no causes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GaveWay {
+    /// To a queue of others.
+    pub queue: u64,
+    /// To losses that no delay announced.
+    pub losses: u64,
+    /// To others in a fair queue, which no delay shows.
+    pub fair_queue: u64,
+    /// Since nothing could be measured any more.
+    pub unmeasured: u64,
+}
+
+impl GaveWay {
+    /// Each cause's name, as in JSON and metrics, with its words after a number, and the number of times.
+    pub fn by_cause(&self) -> [(&'static str, &'static str, u64); CAUSES] {
+        [
+            ("queue", "to a queue", self.queue),
+            ("losses", "to losses", self.losses),
+            ("fair_queue", "in a fair queue", self.fair_queue),
+            ("unmeasured", "with nothing to measure", self.unmeasured),
+        ]
+    }
+
+    /// Lists the causes that occurred, such as `11 to a queue, 2 to losses`; empty if there are none.
+    pub fn in_words(&self) -> String {
+        let occurred = self.by_cause().into_iter().filter(|cause| cause.2 > 0);
+        let words = occurred.map(|(_, words, times)| format!("{times} {words}"));
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Adds the times of others.
+    pub fn add(&mut self, other: &Self) {
+        self.queue += other.queue;
+        self.losses += other.losses;
+        self.fair_queue += other.fair_queue;
+        self.unmeasured += other.unmeasured;
+    }
+
+    /// Returns what has been added since `earlier`; 0 where the earlier number is larger.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            queue: self.queue.saturating_sub(earlier.queue),
+            losses: self.losses.saturating_sub(earlier.losses),
+            fair_queue: self.fair_queue.saturating_sub(earlier.fair_queue),
+            unmeasured: self.unmeasured.saturating_sub(earlier.unmeasured),
+        }
+    }
+}
+
+/// The `gave_way` of a policy's state.
+impl From<[u32; CAUSES]> for GaveWay {
+    fn from(times: [u32; CAUSES]) -> Self {
+        let [queue, losses, fair_queue, unmeasured] = times.map(u64::from);
+        Self {
+            queue,
+            losses,
+            fair_queue,
+            unmeasured,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -169,6 +239,16 @@ mod tests {
             );
         }
         assert_eq!(parameters.member("reserved"), None);
+    }
+
+    #[test]
+    fn only_causes_that_occurred_are_told() {
+        let gave_way = GaveWay::from([11, 2, 1, 0]);
+        let words = "11 to a queue, 2 to losses, 1 in a fair queue";
+        assert_eq!(gave_way.in_words(), words);
+        let unmeasured = GaveWay::from([0, 0, 0, 3]).in_words();
+        assert_eq!(unmeasured, "3 with nothing to measure");
+        assert_eq!(GaveWay::default().in_words(), "");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use netnice_kernel::connections::{Connection, Reception, Signal};
+use netnice_kernel::connections::{Connection, GaveWay, Reception, Signal};
 use serde::{Deserialize, Serialize};
 
 /// Figures of one connection. Units are in the names; `null` stands for what is not governed or not readable.
@@ -30,6 +30,8 @@ pub struct Figures {
     pub threshold_ms: Option<f64>,
     /// Number of times the control yielded.
     pub yields: Option<u32>,
+    /// `yields` by cause; zeros of controls that tell none. Logs of older versions lack it.
+    pub gave_way: Option<GaveWay>,
     /// Packets retransmitted.
     pub retransmitted: u32,
     /// Bytes that the peer has acknowledged.
@@ -58,6 +60,8 @@ pub struct Figures {
     pub receive_minimum_rtt_ms: Option<f64>,
     /// Number of times the receiver yielded.
     pub receive_yields: Option<u32>,
+    /// As `gave_way`, of the receiving side.
+    pub receive_gave_way: Option<GaveWay>,
     /// Time since the window was first governed.
     pub receive_age_ms: Option<f64>,
 }
@@ -79,6 +83,7 @@ impl Figures {
             delay_over_minimum_ms: policy.map(|policy| milliseconds(policy.delay_over_minimum)),
             threshold_ms: policy.map(|policy| milliseconds(policy.threshold)),
             yields: policy.map(|policy| policy.yields),
+            gave_way: policy.map(|policy| policy.gave_way),
             retransmitted: one.retransmitted,
             bytes_sent: one.bytes_sent,
             bytes_received: one.bytes_received,
@@ -99,6 +104,7 @@ impl Figures {
                 .and_then(|reception| reception.minimum_rtt)
                 .map(milliseconds),
             receive_yields: reception.map(|reception| reception.yields),
+            receive_gave_way: reception.map(|reception| reception.gave_way),
             receive_age_ms: time(|reception| reception.age),
         }
     }

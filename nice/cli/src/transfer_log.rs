@@ -194,6 +194,19 @@ mod tests {
         assert_eq!(figures.rate_bits_per_second, 1_000_000);
     }
 
+    /// Versions before wrote no causes.
+    #[test]
+    fn an_older_log_is_read() {
+        let log = log();
+        let older = log
+            .replace("\"gave_way\":null,", "")
+            .replace("\"receive_gave_way\":null,", "");
+        assert!(!older.contains("gave_way") && older.len() < log.len());
+        let (_, entries) = read(&older, "log").unwrap();
+        let figures = &entries[0].connections[0].figures;
+        assert_eq!((figures.gave_way, figures.cwnd_packets), (None, 0));
+    }
+
     #[test]
     fn a_line_that_was_cut_short_is_left_out() {
         let log = log();

@@ -2,7 +2,7 @@
 //! The interface of user space and the BPF programs: the structs of `bpf/abi.h`, byte for byte.
 
 use bytemuck::{Pod, Zeroable};
-use netnice_parameters::exchange::{Parameters, Report};
+use netnice_parameters::exchange::{CAUSES, GaveWay, Parameters, Report};
 
 /// DSCP of the Lower-Effort per-hop behaviour (RFC 8622).
 pub const DSCP_LOWER_EFFORT: u8 = 1;
@@ -34,6 +34,7 @@ pub(crate) struct Flow {
     pub(crate) reserved: [u8; 7],
     pub(crate) previous: [u8; 16],
     pub(crate) report: Report,
+    pub(crate) gave_way: [u32; CAUSES],
 }
 
 /// `struct reception_record`: the beginning of the state of each socket that receives at low priority.
@@ -48,6 +49,7 @@ pub(crate) struct ReceptionRecord {
     pub(crate) paused: u8,
     pub(crate) reserved: [u8; 7],
     pub(crate) control: [u8; 16],
+    pub(crate) gave_way: [u32; CAUSES],
 }
 
 /// Reads a record from a value of a map. A newer version's value may be longer; a shorter one is unreadable.
@@ -83,6 +85,10 @@ pub struct Totals {
     pub displaced: u64,
     /// Number of times that was undone at once.
     pub restored: u64,
+    /// `yields` by cause; zeros of controls that tell none.
+    pub gave_way: GaveWay,
+    /// `receiving_yields` by cause.
+    pub receiving_gave_way: GaveWay,
 }
 
 impl Totals {
@@ -99,6 +105,8 @@ impl Totals {
         self.refused += other.refused;
         self.displaced += other.displaced;
         self.restored += other.restored;
+        self.gave_way.add(&other.gave_way);
+        self.receiving_gave_way.add(&other.receiving_gave_way);
     }
 
     /// Returns how often a connection was left with a control that is not the cgroup's.
@@ -127,6 +135,8 @@ impl Totals {
             refused: self.refused.saturating_sub(earlier.refused),
             displaced: self.displaced.saturating_sub(earlier.displaced),
             restored: self.restored.saturating_sub(earlier.restored),
+            gave_way: self.gave_way.since(&earlier.gave_way),
+            receiving_gave_way: (self.receiving_gave_way).since(&earlier.receiving_gave_way),
         }
     }
 }
@@ -189,11 +199,11 @@ mod tests {
         let types = Btf::from_path(concat!(env!("OUT_DIR"), "/netnice.bpf.o")).unwrap();
         assert_mirror!(&types, "flow", Flow {
             group, since_ns, bytes_acked_at_start, bytes_received_at_start, parameters, unguarded,
-            reserved, previous, report
+            reserved, previous, report, gave_way
         });
         assert_mirror!(&types, "totals", Totals {
             sockets, bytes_sent, bytes_received, yields, without_timestamps, receiving_sockets,
-            receiving_bytes, receiving_yields, refused, displaced, restored
+            receiving_bytes, receiving_yields, refused, displaced, restored, gave_way, receiving_gave_way
         });
         assert_mirror!(&types, "finished", Finished { totals });
         assert_mirror!(&types, "policy_report", Report {
@@ -205,7 +215,7 @@ mod tests {
         });
         let types = Btf::from_path(concat!(env!("OUT_DIR"), "/receive_netnice.bpf.o")).unwrap();
         assert_mirror!(&types, "reception_record", ReceptionRecord {
-            group, since_ns, report, window_bytes, minimum_rtt_us, paused, reserved, control
+            group, since_ns, report, window_bytes, minimum_rtt_us, paused, reserved, control, gave_way
         });
     }
 

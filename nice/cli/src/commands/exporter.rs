@@ -45,6 +45,9 @@ Metrics:
   netnice_received_bytes_total          bytes received
   netnice_yields_total                  number of times that connections
                                         yielded, by direction
+  netnice_gave_way_total                the same of netnice, by direction and
+                                        cause (queue, losses, fair_queue,
+                                        unmeasured)
   netnice_ungoverned_connections_total  times that connections had another
                                         control
   netnice_retransmitted_packets_total   packets retransmitted

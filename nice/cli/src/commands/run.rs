@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueHint};
 use netnice_kernel::abi::Totals;
-use netnice_kernel::connections::Sums;
+use netnice_kernel::connections::{GaveWay, Sums};
 use netnice_kernel::control::Control;
 use netnice_kernel::handed_in::HandedIn;
 use netnice_kernel::others::Other;
@@ -82,7 +82,7 @@ Log:
   With --log each line of the file is a JSON object. The first has the command and the control; each \
   other has `time_s`, the seconds since the beginning, and `connections`, those that were open then, \
   with the fields of `status --json` (rate_bits_per_second, cwnd_packets, rtt_ms, \
-  delay_over_minimum_ms, threshold_ms, state, yields, retransmitted, bytes_sent; and receive_rate_… \
+  delay_over_minimum_ms, threshold_ms, state, yields, gave_way, retransmitted, bytes_sent; and receive_rate_… \
   for what is received). `connection` is the same number in each line. An older file is replaced.
 
 Failures:
@@ -391,6 +391,8 @@ struct Summary<'a> {
     bytes_sent: Option<u64>,
     bytes_received: Option<u64>,
     yields: Option<u64>,
+    /// `yields` by cause; zeros of controls that tell none.
+    gave_way: Option<GaveWay>,
     without_timestamps: Option<u64>,
     /// True if received data has low priority, too, where the peers allow it.
     receives: bool,
@@ -400,6 +402,7 @@ struct Summary<'a> {
     receiving_connections: Option<u64>,
     receiving_bytes: Option<u64>,
     receiving_yields: Option<u64>,
+    receiving_gave_way: Option<GaveWay>,
     /// True if connections that the command accepted are missing from the sums.
     accepted_uncounted: Option<bool>,
     /// Connections that were left with another control than the run's: the kernel or another program saw to that.
@@ -432,21 +435,22 @@ impl<'a> Summary<'a> {
         ungoverned: &Ungoverned<'a>,
     ) -> Self {
         let totals = sums.map(|sums| sums.totals);
+        let readable = sums.filter(|sums| sums.yields_unread == 0);
         Self {
             control: control.name(),
             means,
             connections: totals.map(|totals| totals.sockets),
             bytes_sent: totals.map(|totals| totals.bytes_sent),
             bytes_received: totals.map(|totals| totals.bytes_received),
-            yields: sums
-                .filter(|sums| sums.yields_unread == 0)
-                .map(|sums| sums.totals.yields),
+            yields: readable.map(|sums| sums.totals.yields),
+            gave_way: readable.map(|sums| sums.totals.gave_way),
             without_timestamps: totals.map(|totals| totals.without_timestamps),
             receives,
             receiver: receives.then(|| control.receiver().name()),
             receiving_connections: totals.map(|totals| totals.receiving_sockets),
             receiving_bytes: totals.map(|totals| totals.receiving_bytes),
             receiving_yields: totals.map(|totals| totals.receiving_yields),
+            receiving_gave_way: totals.map(|totals| totals.receiving_gave_way),
             accepted_uncounted: sums.map(|sums| sums.accepted_uncounted > 0),
             ungoverned_connections: totals.map(|totals| totals.ungoverned()),
             unaccounted_sockets: sums.map(|sums| sums.unaccounted),
@@ -647,8 +651,8 @@ fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Contro
         } else {
             ""
         };
-        let yields = text::count(totals.yields, "time");
-        words += &format!(", gave way {at_least}{yields}");
+        let times = times(totals.yields, &totals.gave_way);
+        words += &format!(", gave way {at_least}{times}");
         if totals.without_timestamps > 0 {
             let without = text::count(totals.without_timestamps, "peer");
             words +=
@@ -656,6 +660,15 @@ fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Contro
         }
     }
     words + &notes
+}
+
+/// Formats how often connections gave way, and to what, as far as the control tells that.
+fn times(yields: u64, gave_way: &GaveWay) -> String {
+    let times = text::count(yields, "time");
+    match gave_way.in_words() {
+        causes if causes.is_empty() => times,
+        causes => format!("{times}: {causes}"),
+    }
 }
 
 /// Returns a note on the receiving side, which the sums over sent data do not cover.
@@ -666,7 +679,7 @@ fn received(totals: &Totals, governed: bool, control: Control) -> String {
             control.receiver().name(),
             text::count(totals.receiving_sockets, "connection"),
             text::bytes(totals.receiving_bytes),
-            text::count(totals.receiving_yields, "time"),
+            times(totals.receiving_yields, &totals.receiving_gave_way),
         );
     }
     match (totals.mostly_received(), governed) {
@@ -719,6 +732,12 @@ mod tests {
             "1 connection at low priority (netnice, by cgroup): 12.3 MB sent, 1.00 kB received, \
              gave way 3 times"
         );
+        let mut told = upload();
+        told.totals.yields = 14;
+        told.totals.gave_way = GaveWay::from([11, 2, 1, 0]);
+        let words = in_words(Some(told), false, "cgroup", netnice);
+        let expected = ", gave way 14 times: 11 to a queue, 2 to losses, 1 in a fair queue";
+        assert!(words.ends_with(expected), "{words}");
         let dstcp = Control::find("dstcp").unwrap();
         assert_eq!(
             in_words(Some(upload()), false, "cgroup", dstcp),
@@ -739,6 +758,10 @@ mod tests {
             received(&download.totals, true, netnice),
             "; as receiver (netnice): 1 connection, 5.00 MB received, gave way 2 times"
         );
+        download.totals.receiving_yields = 1;
+        download.totals.receiving_gave_way.losses = 1;
+        let words = received(&download.totals, true, netnice);
+        assert!(words.ends_with(", gave way 1 time: 1 to losses"), "{words}");
         download.totals.without_timestamps = 1;
         let words = in_words(Some(download), false, "cgroup", netnice);
         assert!(words.contains("1 peer sent no timestamps"), "{words}");

@@ -35,6 +35,8 @@ struct flow {
 	u8 reserved[7];
 	char previous[16];           /* the control it had before; empty if not known */
 	struct policy_report report; /* a copy, some ms old at most, for readers outside */
+	u32 gave_way
+		[POLICY_CAUSES]; /* the report's `yields` by cause; 0 of controls that tell none */
 };
 
 /* Sums over the finished connections of a group (map `totals`, keyed by group). */
@@ -54,6 +56,9 @@ struct totals {
 	 * netnice_keep() has undone that. */
 	u64 displaced;
 	u64 restored;
+	/* `yields` and `receiving_yields` by cause (enum policy_cause, from 1); 0 of controls that tell none. */
+	u64 gave_way[POLICY_CAUSES];
+	u64 receiving_gave_way[POLICY_CAUSES];
 };
 
 /*
@@ -69,6 +74,8 @@ struct reception_record {
 	u8 paused;          /* the window is below one packet */
 	u8 reserved[7];
 	char control[16]; /* whose policy sets the window, NUL-padded */
+	u32 gave_way
+		[POLICY_CAUSES]; /* the report's `yields` by cause; 0 of policies that tell none */
 };
 
 /*

@@ -142,18 +142,22 @@ static __always_inline struct flow *flow_begin(struct sock *sk)
 
 #define REPORT_TICK_SHIFT 13 /* 8 ms: a look-up at each ACK would cost a fifth of the policy */
 
-/* Copies the policy's report to the record that user space reads, unless just done. */
-static __always_inline void flow_report(struct sock *sk, struct policy_report *report)
+/*
+ * Copies the policy's report to the record that user space reads, unless just done. Returns the record where it has
+ * done so, for what else the policy tells.
+ */
+static __always_inline struct flow *flow_report(struct sock *sk, struct policy_report *report)
 {
 	u16 now = tcp_sk(sk)->tcp_mstamp >> REPORT_TICK_SHIFT;
 	struct flow *flow;
 
 	if (report->published == now)
-		return;
+		return 0;
 	report->published = now;
 	flow = bpf_sk_storage_get(&flows, sk, 0, 0);
 	if (flow)
 		flow->report = *report;
+	return flow;
 }
 
 /* Computes the sums of a connection, kept after its end. */
@@ -161,22 +165,29 @@ static __always_inline void flow_totals(struct sock *sk, const struct flow *flow
 					const struct policy_report *report, struct totals *to)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 cause;
 
 	to->sockets = 1;
 	to->bytes_sent = data_acked(tp) - flow->bytes_acked_at_start;
 	to->bytes_received = data_received(sk) - flow->bytes_received_at_start;
 	to->yields = report->yields;
+	for (cause = 0; cause < POLICY_CAUSES; cause++)
+		to->gave_way[cause] = flow->gave_way[cause];
 	to->without_timestamps = !peer_sends_timestamps(tp);
 }
 
 static __always_inline void add_to_group(struct totals *sums, const struct totals *one)
 {
+	u32 cause;
+
 	__sync_fetch_and_add(&sums->sockets, one->sockets);
 	__sync_fetch_and_add(&sums->bytes_sent, one->bytes_sent);
 	__sync_fetch_and_add(&sums->bytes_received, one->bytes_received);
 	__sync_fetch_and_add(&sums->yields, one->yields);
 	__sync_fetch_and_add(&sums->without_timestamps, one->without_timestamps);
 	__sync_fetch_and_add(&sums->displaced, one->displaced);
+	for (cause = 0; cause < POLICY_CAUSES; cause++)
+		__sync_fetch_and_add(&sums->gave_way[cause], one->gave_way[cause]);
 }
 
 /* Ends the record: the connection ends, or another control takes it over. */

@@ -45,6 +45,13 @@ static __always_inline void set_pacing_rate(struct sock *sk, const struct sender
 	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
 }
 
+/* Copies what the report lacks to the record, if there is one. */
+static __always_inline void tell_causes(struct flow *flow, const struct netnice *state)
+{
+	if (flow)
+		__builtin_memcpy(flow->gave_way, state->gave_way, sizeof(flow->gave_way));
+}
+
 SEC("struct_ops")
 void BPF_PROG(netnice_begin, struct sock *sk)
 {
@@ -70,6 +77,8 @@ void BPF_PROG(netnice_end, struct sock *sk)
 	const struct sender *state = sender(sk);
 	struct policy_report none = {};
 
+	if (state)
+		tell_causes(bpf_sk_storage_get(&flows, sk, 0, 0), &state->policy);
 	flow_end(sk, state ? &state->policy.report : &none);
 	bpf_sk_storage_delete(&senders, sk);
 }
@@ -108,7 +117,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 				    smoothed_rtt_us(tp), tp->mss_cache);
 	set_cwnd(tp, cwnd);
 	set_pacing_rate(sk, state);
-	flow_report(sk, &state->policy.report);
+	tell_causes(flow_report(sk, &state->policy.report), &state->policy);
 }
 
 /* With four arguments the ACK's number and flags come before the sample. */

@@ -112,12 +112,15 @@ static __always_inline void count_finished(const struct tcp_sock *tp, struct rec
 	u64 fin = common->skc_flags & (1 << SOCK_DONE) ? 1 : 0;
 	u64 group = own->record.group;
 	struct totals *sums = bpf_map_lookup_elem(&totals, &group);
+	u32 cause;
 
 	if (!sums)
 		return;
 	__sync_fetch_and_add(&sums->receiving_sockets, 1);
 	__sync_fetch_and_add(&sums->receiving_bytes, tp->bytes_received - fin);
 	__sync_fetch_and_add(&sums->receiving_yields, own->record.report.yields);
+	for (cause = 0; cause < POLICY_CAUSES; cause++)
+		__sync_fetch_and_add(&sums->receiving_gave_way[cause], own->record.gave_way[cause]);
 }
 
 /*

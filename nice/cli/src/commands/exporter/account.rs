@@ -327,6 +327,7 @@ mod tests {
                 delay_over_minimum: Duration::from_millis(3),
                 threshold: Duration::from_millis(15),
                 yields: 0,
+                gave_way: [0; 4].into(),
                 phase: Phase::Yielding,
                 signal: Signal::OneWayDelay,
                 target: None,

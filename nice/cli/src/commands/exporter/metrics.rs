@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use netnice_kernel::connections::GaveWay;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
@@ -47,6 +48,14 @@ struct Directed {
     #[prometheus(flatten)]
     group: Group,
     direction: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByCause {
+    #[prometheus(flatten)]
+    group: Group,
+    direction: &'static str,
+    cause: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -140,6 +149,7 @@ metrics! {
     sent: Family<Group, Counter>, "sent" [Unit::Bytes], "Bytes that the peers have acknowledged";
     received: Family<Group, Counter>, "received" [Unit::Bytes], "Bytes received";
     yields: Family<Directed, Counter>, "yields", "Number of times that connections yielded to others";
+    gave_way: Family<ByCause, Counter>, "gave_way", "Number of times that connections yielded to others, by cause, where the control tells it";
     ungoverned: Family<Group, Counter>, "ungoverned_connections",
         "Times that connections had another control: the kernel refused netnice's, or somebody replaced it";
     retransmitted: Family<Group, Counter>, "retransmitted" [Unit::Other("packets".to_owned())], "Packets retransmitted";
@@ -192,18 +202,31 @@ impl Metrics {
         // A connection that is governed in both directions is in both sums.
         let received = added.bytes_received.max(added.receiving_bytes);
         self.received.get_or_create(group).inc_by(received);
-        for (direction, started, yields) in [
-            (Direction::Sending, added.sockets, added.yields),
+        for (direction, started, yields, gave_way) in [
+            (
+                Direction::Sending,
+                added.sockets,
+                added.yields,
+                added.gave_way,
+            ),
             (
                 Direction::Receiving,
                 added.receiving_sockets,
                 added.receiving_yields,
+                added.receiving_gave_way,
             ),
         ] {
             let labels = directed(group, direction);
             if started > 0 || yields > 0 || self.started.get(&labels).is_some() {
                 self.started.get_or_create(&labels).inc_by(started);
                 self.yields.get_or_create(&labels).inc_by(yields);
+            }
+            // Controls that tell no causes have no series.
+            if gave_way != GaveWay::default() {
+                for (cause, _, times) in gave_way.by_cause() {
+                    let labels = by_cause(group, direction, cause);
+                    self.gave_way.get_or_create(&labels).inc_by(times);
+                }
             }
         }
     }
@@ -248,6 +271,9 @@ impl Metrics {
             self.connections.remove(&labels);
             self.started.remove(&labels);
             self.yields.remove(&labels);
+            for (cause, ..) in GaveWay::default().by_cause() {
+                self.gave_way.remove(&by_cause(group, direction, cause));
+            }
             self.delay.remove(&labels);
         }
         for (direction, state) in states {
@@ -303,6 +329,14 @@ fn directed(group: &Group, direction: Direction) -> Directed {
     }
 }
 
+fn by_cause(group: &Group, direction: Direction, cause: &'static str) -> ByCause {
+    ByCause {
+        group: group.clone(),
+        direction: direction.name(),
+        cause,
+    }
+}
+
 /// Key of a group's connections in one direction.
 pub fn key(group: &Group, direction: Direction) -> (Group, &'static str) {
     (group.clone(), direction.name())
@@ -353,6 +387,7 @@ mod tests {
             receiving_bytes: 12,
             receiving_sockets: 1,
             yields: 3,
+            gave_way: [2, 0, 1, 0].into(),
             refused: 1,
             displaced: 4,
             restored: 2,
@@ -392,6 +427,11 @@ mod tests {
             format!("netnice_connections{{{LABELS},direction=\"receiving\"}} 0"),
             format!("netnice_started_connections_total{{{LABELS},direction=\"sending\"}} 2"),
             format!("netnice_yields_total{{{LABELS},direction=\"sending\"}} 3"),
+            format!("netnice_gave_way_total{{{LABELS},direction=\"sending\",cause=\"queue\"}} 2"),
+            format!("netnice_gave_way_total{{{LABELS},direction=\"sending\",cause=\"losses\"}} 0"),
+            format!(
+                "netnice_gave_way_total{{{LABELS},direction=\"sending\",cause=\"fair_queue\"}} 1"
+            ),
             format!("netnice_ungoverned_connections_total{{{LABELS}}} 3"),
             format!(
                 "netnice_state_seconds_total{{{LABELS},direction=\"sending\",state=\"yielding\"}} 1.5"

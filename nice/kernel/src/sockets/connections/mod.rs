@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-pub use netnice_parameters::exchange::{Phase, Signal};
+pub use netnice_parameters::exchange::{GaveWay, Phase, Signal};
 use nix::time::{ClockId, clock_gettime};
 
 pub use self::groups::{FinishedGroup, finished_groups};
@@ -144,6 +144,8 @@ pub struct Reception {
     pub threshold: Duration,
     /// Number of times the receiver yielded.
     pub yields: u32,
+    /// `yields` by cause; zeros of policies that tell none.
+    pub gave_way: GaveWay,
     /// Phase of the receiver.
     pub phase: ReceivingPhase,
     /// Source of the delay.
@@ -170,6 +172,7 @@ impl Reception {
             delay_over_minimum: Duration::from_micros(report.delay_over_minimum_us.into()),
             threshold: Duration::from_micros(report.threshold_us.into()),
             yields: report.yields,
+            gave_way: record.gave_way.into(),
             phase,
             signal: report.signal(),
             minimum_rtt: (record.minimum_rtt_us > 0).then_some(minimum_rtt),
@@ -219,6 +222,8 @@ pub struct PolicyState {
     pub threshold: Duration,
     /// Number of times the control yielded.
     pub yields: u32,
+    /// `yields` by cause; zeros of controls that tell none.
+    pub gave_way: GaveWay,
     /// Phase of the policy.
     pub phase: Phase,
     /// Source of the delay.
@@ -402,6 +407,7 @@ impl Connection {
             delay_over_minimum: Duration::from_micros(report.delay_over_minimum_us.into()),
             threshold: Duration::from_micros(report.threshold_us.into()),
             yields: report.yields,
+            gave_way: flow.gave_way.into(),
             phase: report.phase(),
             signal: report.signal(),
             target: flow

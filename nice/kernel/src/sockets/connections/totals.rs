@@ -81,11 +81,13 @@ impl Connection {
     /// The connection's sending side as a sum over one connection.
     pub fn sending_totals(&self) -> Totals {
         let yields = self.policy.as_ref().map(|policy| policy.yields);
+        let gave_way = self.policy.as_ref().map(|policy| policy.gave_way);
         Totals {
             sockets: 1,
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
             yields: yields.unwrap_or_default().into(),
+            gave_way: gave_way.unwrap_or_default(),
             without_timestamps: (!self.peer_sends_timestamps).into(),
             ..Totals::default()
         }
@@ -97,6 +99,7 @@ impl Connection {
             receiving_sockets: 1,
             receiving_bytes: self.bytes_received,
             receiving_yields: reception.yields.into(),
+            receiving_gave_way: reception.gave_way,
             ..Totals::default()
         };
         self.reception.as_ref().map(governed).unwrap_or_default()
