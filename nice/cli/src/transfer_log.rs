@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use netnice_kernel::connections::Connection;
+use netnice_parameters::decisions::{Decision, Transition};
+use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::{Figures, Moved};
@@ -39,6 +41,9 @@ pub struct Entry {
     pub time_s: f64,
     /// The connections, the oldest first.
     pub connections: Vec<Logged>,
+    /// netnice's decisions since the line before, with `--decisions`. Nobody reads them here.
+    #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
 }
 
 /// A connection in a line.
@@ -62,6 +67,8 @@ pub struct Writer {
     file: File,
     path: PathBuf,
     began: Instant,
+    /// `began` by the clock that the kernel's records have.
+    began_ns: u64,
     moved: Moved,
 }
 
@@ -72,14 +79,15 @@ impl Writer {
             file: File::create(path).with_context(|| format!("writing {}", path.display()))?,
             path: path.to_owned(),
             began: Instant::now(),
+            began_ns: monotonic_ns()?,
             moved: Moved::default(),
         };
         writer.write(header)?;
         Ok(writer)
     }
 
-    /// Writes a reading.
-    pub fn enter(&mut self, connections: &[Connection]) -> Result<()> {
+    /// Writes a reading, and what was decided since the one before.
+    pub fn enter(&mut self, connections: &[Connection], decided: &[Transition]) -> Result<()> {
         let logged = |one: &Connection| Logged {
             connection: one.cookie,
             local: one.local.to_string(),
@@ -90,6 +98,9 @@ impl Writer {
         let entry = Entry {
             time_s: milliseconds(self.began.elapsed()) / 1e3,
             connections: connections.iter().map(logged).collect(),
+            decisions: (decided.iter())
+                .map(|transition| transition.told(self.began_ns))
+                .collect(),
         };
         self.moved.remember(connections);
         self.write(&entry)
@@ -103,6 +114,12 @@ impl Writer {
             .write_all(&bytes)
             .with_context(|| format!("writing {}", self.path.display()))
     }
+}
+
+/// Time of CLOCK_MONOTONIC, as `bpf_ktime_get_ns` has it.
+fn monotonic_ns() -> Result<u64> {
+    let now: Duration = clock_gettime(ClockId::CLOCK_MONOTONIC)?.into();
+    Ok(u64::try_from(now.as_nanos())?)
 }
 
 fn milliseconds(time: Duration) -> f64 {
@@ -178,6 +195,7 @@ mod tests {
         let entry = |time_s, connections| Entry {
             time_s,
             connections,
+            decisions: Vec::new(),
         };
         let lines = [entry(0.25, vec![connection]), entry(0.5, Vec::new())];
         let lines = lines.map(|line| serde_json::to_string(&line).unwrap() + "\n");

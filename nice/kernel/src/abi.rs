@@ -168,6 +168,7 @@ mod tests {
 
     use libbpf_rs::btf::types::{MemberAttr, Struct};
     use libbpf_rs::btf::{Btf, HasSize};
+    use netnice_parameters::decisions::Transition;
 
     use super::*;
 
@@ -206,6 +207,10 @@ mod tests {
             receiving_bytes, receiving_yields, refused, displaced, restored, gave_way, receiving_gave_way
         });
         assert_mirror!(&types, "finished", Finished { totals });
+        assert_mirror!(&types, "decision", Transition {
+            time_ns, connection, number, moves, window_before, window_after, queue_us, threshold_us,
+            before, after, reason, at_receiver, reserved
+        });
         assert_mirror!(&types, "policy_report", Report {
             delay_over_minimum_us, threshold_us, yields, phase, signal, published
         });

@@ -124,6 +124,15 @@ pub enum Error {
         /// Its name.
         control: &'static str,
     },
+    /// The registered control records nothing for this netnice.
+    #[error(
+        "the control `{control}` has been registered by a netnice out of sight, as in another \
+         container, so that its decisions cannot be read: run it there, or leave --decisions out"
+    )]
+    NoDecisions {
+        /// Its name.
+        control: &'static str,
+    },
     /// The process belongs to another user.
     #[error("process {pid} belongs to another user, or hides its files: use sudo")]
     NotOurs {

@@ -35,4 +35,4 @@ pub use cgroup::{attachment, others};
 pub use error::{Error, Result, need_root};
 pub use objects::{control, parameters};
 pub use runtime::{background, journal, pins};
-pub use sockets::{connections, handed_in, process};
+pub use sockets::{connections, decisions, handed_in, process};

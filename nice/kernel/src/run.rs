@@ -9,13 +9,14 @@ use crate::cgroup::attachment::Attacher;
 use crate::cgroup::hierarchy::{self, Cgroup, Hierarchy};
 use crate::cgroup::others::{self, Other};
 use crate::error::{Error, Result};
-use crate::objects::control::Registered;
+use crate::objects::control::{Control, Registered};
 use crate::objects::pin_directory::PinDirectory;
 use crate::runtime::guard::remove_when_empty;
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
 use crate::settings::{Direction, Settings};
 use crate::sockets::connections::{self, Connection, Sums};
+use crate::sockets::decisions::Recorder;
 use crate::sockets::handed_in::{self, HandedIn};
 use crate::sockets::process;
 use crate::sockets::storage::SocketStorage;
@@ -280,6 +281,22 @@ impl Entered {
     pub fn receives(&self) -> bool {
         matches!(&self.how, How::Cgroup(own) if own.direction.receives())
             && self.receive_refused().is_none()
+    }
+
+    /// Begins to record netnice's decisions on the connections of this run.
+    ///
+    /// # Errors
+    /// Under a supervisor, which cannot read them, and where another netnice has registered the control.
+    pub fn record_decisions(&self) -> Result<Recorder> {
+        match &self.how {
+            How::Cgroup(own) if own.registered == Registered::Foreign => Err(Error::NoDecisions {
+                control: Control::default_control().name(),
+            }),
+            How::Cgroup(own) => Recorder::begin(&PinDirectory::find(), own.group),
+            How::Supervised(..) | How::Already => Err(Error::NeedsRoot {
+                action: "recording decisions",
+            }),
+        }
     }
 
     /// Lists the open connections of the program. Under a supervisor these are the ones that the descendants of this process

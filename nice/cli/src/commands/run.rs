@@ -19,7 +19,7 @@ use netnice_kernel::control::Control;
 use netnice_kernel::handed_in::HandedIn;
 use netnice_kernel::others::Other;
 use netnice_kernel::run::{Entered, Outside, enter};
-use netnice_kernel::settings::Settings;
+use netnice_kernel::settings::{Direction, Settings};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, raise, signal};
@@ -83,7 +83,10 @@ Log:
   other has `time_s`, the seconds since the beginning, and `connections`, those that were open then, \
   with the fields of `status --json` (rate_bits_per_second, cwnd_packets, rtt_ms, \
   delay_over_minimum_ms, threshold_ms, state, yields, gave_way, retransmitted, bytes_sent; and receive_rate_… \
-  for what is received). `connection` is the same number in each line. An older file is replaced.
+  for what is received). `connection` is the same number in each line. An older file is replaced. \
+  With --decisions a line has `decisions`, too: those since the line before, each with its `reason`, \
+  windows and delays, and all of it in words as `text`. To read them:
+      jq -r '.decisions[]? | \"\\(.connection)  \\(.text)\"' backup.jsonl
 
 Failures:
   Where the kernel, the cgroups or the caller's privileges do not permit low priority, the command \
@@ -113,6 +116,9 @@ pub struct Arguments {
     /// Time between two readings for --log, in seconds: 0.05 to 60
     #[arg(long, value_name = "SECONDS", default_value = "0.25", value_parser = log_interval, requires = "log")]
     log_interval: Duration,
+    /// With --log, write netnice's decisions too: each change of a connection's phase, with its reason. As root only
+    #[arg(long, requires = "log")]
+    decisions: bool,
     /// Refuse UDP to port 443, so that programs which would use QUIC (HTTP/3) use TCP, which is
     /// governed; they get EPERM. As root only
     #[arg(long, help_heading = HEADING)]
@@ -156,6 +162,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Ok(program) => program,
         Err(error) => return Ok(cannot_run(name, &error)),
     };
+    if arguments.decisions {
+        check_decisions(&settings)?;
+    }
     netnice_guard::clear();
     if arguments.verbose || arguments.json || arguments.log.is_some() {
         return run_and_tell(arguments, &program, rest, &settings);
@@ -172,7 +181,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn enter_and_warn(arguments: &Arguments, settings: &Settings) -> Result<Governed> {
     let entered = match enter(settings) {
         Err(error)
-            if arguments.require || error.is_of_request() || settings.control.is_from_file() =>
+            if arguments.require
+                || arguments.decisions
+                || error.is_of_request()
+                || settings.control.is_from_file() =>
         {
             return Err(error.into());
         }
@@ -189,6 +201,21 @@ fn enter_and_warn(arguments: &Arguments, settings: &Settings) -> Result<Governed
         Err(error) => say!("netnice: the command runs without low priority: {error}"),
     }
     Ok(entered.map_err(|error| error.to_string()))
+}
+
+/// Fails if no connection can make decisions that are recorded.
+fn check_decisions(settings: &Settings) -> Result<()> {
+    let netnice = Control::default_control().name();
+    let control = settings.control;
+    let receiver = control.receiver().name();
+    if control.name() == netnice || (settings.direction != Direction::Send && receiver == netnice) {
+        return Ok(());
+    }
+    let message = format!(
+        "--decisions has no effect with --control {}: only {netnice} records them\n",
+        control.name()
+    );
+    Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into())
 }
 
 /// Low priority, or why there is none.
@@ -237,6 +264,14 @@ fn run_and_tell(
             .ok()
     });
     let entered = enter_and_warn(arguments, settings)?;
+    let recorder = match &entered {
+        Ok(entered) if arguments.decisions => Some(entered.record_decisions()?),
+        _ => None,
+    };
+    let decided = || match &recorder {
+        Some(recorder) => recorder.take().map_err(anyhow::Error::from),
+        None => Ok(Vec::new()),
+    };
     let name = &arguments.command[0];
     let mut command = Command::new(program);
     std::os::unix::process::CommandExt::arg0(command.args(rest), name);
@@ -256,7 +291,8 @@ fn run_and_tell(
                 Ok(entered) => entered.connections().map_err(anyhow::Error::from),
                 Err(_) => Ok(Vec::new()),
             };
-            log_due = match read.and_then(|open| log.enter(&open)) {
+            let entered = read.and_then(|open| log.enter(&open, &decided()?));
+            log_due = match entered {
                 Ok(()) => Some(Instant::now() + arguments.log_interval),
                 Err(error) => {
                     say!("netnice: {error:#}: the log ends here");
@@ -271,6 +307,12 @@ fn run_and_tell(
         let due = [log_due, look_due].into_iter().flatten().min()?;
         Some(due.saturating_duration_since(Instant::now()))
     })?;
+    // What was decided after the last reading.
+    if let (Some(log), Some(_)) = (&mut log, &recorder) {
+        if let Err(error) = decided().and_then(|last| log.enter(&[], &last)) {
+            say!("netnice: {error:#}: the log has no last decisions");
+        }
+    }
     match (&entered, departures) {
         (Ok(entered), Some(seen)) => {
             print_summary(arguments, entered, settings.control, &seen.outside);

@@ -86,4 +86,24 @@ struct finished {
 	struct totals totals;
 };
 
+/*
+ * Transitions of netnice's phases by one event; record in the ring buffers of the map `decisions`. Of several, `reason`
+ * is that of the last. Numbers of phases and reasons are those of the program's version.
+ */
+struct decision {
+	u64 time_ns;       /* CLOCK_MONOTONIC */
+	u64 connection;    /* the socket's cookie */
+	u32 number;        /* transitions of the connection so far */
+	u32 moves;         /* of them by this event */
+	u32 window_before; /* in packets, at a receiver in bytes */
+	u32 window_after;
+	u32 queue_us; /* queueing delay of the newest sample */
+	u32 threshold_us;
+	u8 before; /* enum netnice_phase */
+	u8 after;
+	u8 reason; /* enum netnice_reason */
+	u8 at_receiver;
+	u8 reserved[4];
+};
+
 #endif

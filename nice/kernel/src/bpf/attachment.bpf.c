@@ -102,6 +102,8 @@ int netnice_place(struct bpf_sock_ops *ops)
 	flow = own_flow(sk, wanted->group);
 	if (!flow)
 		return 1;
+	/* The kernel makes it when it is first asked for, which a control cannot do: records of decisions name it. */
+	bpf_get_socket_cookie(ops);
 	if (ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
 		flow->unguarded = 0; /* copied while netnice changes the listening socket */
 	set_dscp(ops, wanted->dscp);

@@ -33,11 +33,13 @@ enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_HASH_OF_MAPS = 13,
 	BPF_MAP_TYPE_CGROUP_STORAGE = 19,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
+	BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_NO_PREALLOC = 1, BPF_F_CLONE = 1 << 9 };
-enum { BPF_SK_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_RB_NO_WAKEUP = 1 };
 enum { TCP_CLOSE = 7 };            /* skc_state */
 enum sock_flags { SOCK_DONE = 1 }; /* the bit is set by the peer's FIN */
 enum { AF_INET = 2, AF_INET6 = 10 };

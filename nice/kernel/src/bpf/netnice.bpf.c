@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Default control: passes the kernel's events to policies/netnice/above_floor.h, netnice above a floor. */
 #include "connection.h"
+#include "decision_record.h"
 #include "floors.h"
 #include "kernel_features.h"
 #include "netnice/above_floor.h"
@@ -11,6 +12,7 @@ struct sender {
 	struct netnice policy;
 	struct floor_member member;
 	u64 group; /* from struct flow */
+	struct told told;
 };
 
 /* The state is larger than what a socket has for a congestion control. */
@@ -50,6 +52,18 @@ static __always_inline void tell_causes(struct flow *flow, const struct netnice 
 {
 	if (flow)
 		__builtin_memcpy(flow->gave_way, state->gave_way, sizeof(flow->gave_way));
+}
+
+static __noinline void tell_decision(const struct sock *sk, struct sender *state, u32 cwnd_before,
+				     u32 cwnd)
+{
+	struct decision record = {
+		.connection = sk->__sk_common.skc_cookie.counter,
+		.window_before = cwnd_before,
+		.window_after = cwnd,
+	};
+
+	write_decision(state->group, &state->policy, &state->told, &record);
 }
 
 SEC("struct_ops")
@@ -118,6 +132,8 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 	set_cwnd(tp, cwnd);
 	set_pacing_rate(sk, state);
 	tell_causes(flow_report(sk, &state->policy.report), &state->policy);
+	if (state->policy.decided.moves != state->told.moves)
+		tell_decision(sk, state, ack.cwnd, tp->snd_cwnd);
 }
 
 /* With four arguments the ACK's number and flags come before the sample. */
@@ -144,8 +160,11 @@ u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
 	struct sender *state = sender(sk);
 
 	/* A window that the floor has set says nothing on netnice's. */
-	if (state && !state->member.driven)
-		netnice_on_undo(&state->policy, cwnd);
+	if (!state || state->member.driven)
+		return cwnd;
+	netnice_on_undo(&state->policy, cwnd);
+	if (state->policy.decided.moves != state->told.moves)
+		tell_decision(sk, state, tcp_sk(sk)->snd_cwnd, cwnd);
 	return cwnd;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "cgroup_types.h"
 #include <bpf/bpf_helpers.h>
+#include "decision_record.h"
 #include "floors.h"
 #include "netnice/netnice.h"
 #include "receiver.h"
@@ -58,6 +59,7 @@ struct governed {
 	struct receiver receiver;
 	struct receiver_round_trip round_trip; /* of a connection without timestamps */
 	struct receiver_floor floor;
+	struct told told;
 };
 
 char _license[] SEC("license") = "GPL";
@@ -130,6 +132,20 @@ static __always_inline struct receiver_group *group_of(u64 group)
 	return bpf_map_lookup_elem(&receiver_groups, &group);
 }
 
+/* The record of the connection has the window before. */
+static __noinline void tell_decision(const struct reception *own, struct governed *state,
+				     u64 cookie, u32 window)
+{
+	struct decision record = {
+		.connection = cookie,
+		.window_before = own->record.window_bytes,
+		.window_after = window,
+		.at_receiver = 1,
+	};
+
+	write_decision(own->record.group, &state->receiver.policy, &state->told, &record);
+}
+
 static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struct tcp_sock *tp,
 					   struct reception *own, struct governed *state,
 					   struct receiver_segment *segment)
@@ -164,6 +180,8 @@ static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struc
 		receiver_share_path(receiver, path, segment);
 	if (group)
 		receiver_share_probing(receiver, group, number, segment->now_us);
+	if (receiver->policy.decided.moves != state->told.moves)
+		tell_decision(own, state, bpf_get_socket_cookie(ops), window);
 	rtt_us = receiver->minimum_rtt_us;
 	publish(tp, own, &receiver->policy.report, rtt_us == NETNICE_NO_SAMPLE ? 0 : rtt_us,
 		window);

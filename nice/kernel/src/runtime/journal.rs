@@ -18,7 +18,7 @@ use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Context, Error, Result};
 use crate::locked_file::{Locked, lock, replace_locked};
 use crate::objects::pin_directory::{self, PinDirectory};
-use crate::sockets::storage;
+use crate::sockets::{decisions, storage};
 
 /// Largest record, in bytes: a path and two words.
 const LONGEST: u64 = 8192;
@@ -138,6 +138,7 @@ pub(crate) fn remove(home: &Path, id: u64) {
     // Neither is an error if it is missing.
     let _ = fs::remove_file(directory(home).join(id.to_string()));
     storage::forget_group(&home.join("bpf"), id);
+    decisions::forget(&home.join("bpf"), id);
 }
 
 /// Clears all that is on record and no longer in use; returns what is left. What is no record (a

@@ -3,6 +3,7 @@
 //! that have them open, and lists of connections.
 
 pub mod connections;
+pub mod decisions;
 pub(crate) mod governance;
 pub mod handed_in;
 pub(crate) mod options;

@@ -308,6 +308,7 @@ mod tests {
     fn entries(of: &[(&str, u64, f64)]) -> Vec<Entry> {
         let entry = |(second, &(state, rate, delay)): (usize, &(&str, u64, f64))| Entry {
             time_s: second as f64,
+            decisions: Vec::new(),
             connections: vec![Logged {
                 connection: 1,
                 local: String::new(),
@@ -412,6 +413,7 @@ mod tests {
         assert!(Transfer::new(&header, &[]).lines(80).is_empty());
         let empty = [Entry {
             time_s: 0.1,
+            decisions: Vec::new(),
             connections: Vec::new(),
         }];
         let transfer = Transfer::new(&header, &empty);
