@@ -4,6 +4,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod annotations;
+mod clock_time;
 mod commands;
 mod figures;
 mod foreground;

@@ -8,18 +8,18 @@ use serde_json::Value;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/floor.py");
 
+const NETNICE: &str = env!("CARGO_BIN_EXE_netnice");
+
 /// The floor that the script asks for, in bits per second.
 const FLOOR: f64 = 2e6;
 
-/// A group's transfers beside a CUBIC flow.
-fn beside(way: &str, connections: &str) -> Value {
+/// Runs the script behind a link of 10 Mb/s and 40 ms whose far side serves, and returns its output.
+fn behind(arguments: &[&str]) -> Value {
     let server = format!("exec python3 {SCRIPT} serve");
     let link = [
         "link", "--quiet", "--rate", "10mbit", "--delay", "20ms", "--queue", "83p", "--far",
     ];
-    let program = env!("CARGO_BIN_EXE_netnice");
-    let script = ["--", "python3", SCRIPT, "beside", program, way, connections];
-    let output = netnice(&[&link[..], &[&server], &script].concat())
+    let output = netnice(&[&link[..], &[&server, "--", "python3", SCRIPT], arguments].concat())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
@@ -30,7 +30,7 @@ fn beside(way: &str, connections: &str) -> Value {
 #[track_caller]
 fn check(way: &str, connections: &str) {
     measure_until(
-        || beside(way, connections),
+        || behind(&["beside", NETNICE, way, connections]),
         |printed| {
             let rate = |name: &str| printed[name].as_f64().unwrap();
             (0.9..1.3).contains(&(rate("low") / FLOOR)) && rate("other") > 2.5 * rate("low")
@@ -51,4 +51,40 @@ fn uploads_share_the_floor() {
 #[test]
 fn downloads_share_the_floor() {
     check("down", "4");
+}
+
+#[test]
+fn an_open_connection_is_ordinary_from_the_hour_on() {
+    let controls = behind(&["until", NETNICE]);
+    assert_eq!(controls[0], "netnice");
+    assert_ne!(controls[1], "netnice");
+}
+
+/// 8 MB in 40 s, beside a flow that never pauses: at low priority it would take minutes, as an ordinary flow 13 s.
+#[test]
+fn a_deadline_is_met_and_not_by_far() {
+    measure_until(
+        || behind(&["by", NETNICE, "+40s", "8000000"]),
+        |printed| {
+            (20.0..40.0).contains(&printed["seconds"].as_f64().unwrap()) && printed["stderr"] == ""
+        },
+    );
+}
+
+/// 35 MB in 40 s would need most of the line, whose half one flow gets beside another.
+#[test]
+fn a_deadline_that_cannot_be_met_is_told() {
+    let printed = behind(&["by", NETNICE, "+40s", "35000000"]);
+    let said = printed["stderr"].as_str().unwrap();
+    assert!(said.contains("the deadline will be missed by"), "{said}");
+    assert!(said.contains("the deadline has passed with"), "{said}");
+    assert_eq!(said.lines().count(), 2, "{said}");
+}
+
+#[test]
+fn a_transfer_begun_again_goes_on() {
+    let moved = behind(&["again", NETNICE, "40000000"]);
+    let [first, second] = [0, 1].map(|at| moved[at].as_u64().unwrap());
+    // The count did not begin anew.
+    assert!(second >= first, "{moved}");
 }

@@ -11,16 +11,18 @@
 //! | `runtime/` | what outlives a call: shares in the pins, the journal of cgroups, processes in the background |
 //! | `supervisor/` | low priority by a seccomp filter, without root |
 //!
-//! The commands stand on all of these: [`run`], [`renice`], [`attach`], [`receiving`] and [`diagnostics`].
+//! The commands stand on all of these: [`run`] and [`promise`], [`renice`], [`attach`], [`receiving`] and [`diagnostics`].
 
 pub mod abi;
 pub mod attach;
 pub mod cgroup;
+mod deadline;
 pub mod diagnostics;
 mod error;
 pub mod features;
 pub mod locked_file;
 pub mod objects;
+pub mod promise;
 pub mod receiving;
 pub mod release;
 pub mod renice;

@@ -11,6 +11,7 @@ use crate::cgroup::others::{self, Other};
 use crate::error::{Error, Result};
 use crate::objects::control::{Control, Registered};
 use crate::objects::pin_directory::PinDirectory;
+use crate::promise::{self, Promise};
 use crate::runtime::guard::remove_when_empty;
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
@@ -61,28 +62,33 @@ struct InCgroup {
 ///
 /// # Errors
 /// Of the cgroup, for root; of the supervisor otherwise.
-pub fn enter(settings: &Settings) -> Result<Entered> {
+pub fn enter(settings: &Settings, promise: &Promise) -> Result<Entered> {
     match nix::unistd::geteuid().is_root() {
-        true => enter_as_root(settings).or_else(|error| {
+        true => enter_as_root(settings, promise).or_else(|error| {
             // Root may lack capabilities, as in a container or a hardened service, or others have programs on a cgroup above
             // that permit none below. The control may be registered all the same.
             // Nobody but this call could have registered a control in a file.
             let by_others = !settings.control.is_from_file();
-            if !may_be_supervised(settings) || !by_others || error.is_of_request() {
+            if !may_be_supervised(settings, promise) || !by_others || error.is_of_request() {
                 return Err(error);
             }
             enter_supervisor_without_pins(settings).map_err(|other| error.unless_of_request(other))
         }),
-        false => enter_as_user(settings),
+        false => enter_as_user(settings, promise),
     }
 }
 
-/// Returns whether a supervisor can do what is asked for: it sees neither received data nor UDP.
-fn may_be_supervised(settings: &Settings) -> bool {
-    settings.direction.sends() && !settings.no_quic
+/// Returns whether a supervisor can do what is asked for: it sees neither received data nor UDP, and keeps no promises.
+fn may_be_supervised(settings: &Settings, promise: &Promise) -> bool {
+    settings.direction.sends() && !settings.no_quic && promise.is_empty()
 }
 
-fn enter_as_user(settings: &Settings) -> Result<Entered> {
+fn enter_as_user(settings: &Settings, promise: &Promise) -> Result<Entered> {
+    if !promise.is_empty() {
+        return Err(Error::NeedsRoot {
+            action: "keeping an hour or a deadline",
+        });
+    }
     if !settings.direction.sends() {
         return Err(Error::NeedsRoot {
             action: "governing what is received",
@@ -96,14 +102,15 @@ fn enter_as_user(settings: &Settings) -> Result<Entered> {
     enter_supervisor_without_pins(settings)
 }
 
-fn enter_as_root(settings: &Settings) -> Result<Entered> {
+fn enter_as_root(settings: &Settings, promise: &Promise) -> Result<Entered> {
     let pins = Pins::open()?;
-    let placed = own_cgroup(&pins).and_then(|cgroup| enter_cgroup(settings, &pins, cgroup));
+    let placed =
+        own_cgroup(&pins).and_then(|cgroup| enter_cgroup(settings, promise, &pins, cgroup));
     match placed {
         Ok(placed) => Ok(placed.with(settings, pins)),
         // No cgroup2, or no writable one: a container may have it read-only. Or a program of others on a cgroup above permits
         // none below it.
-        Err(error) if may_be_supervised(settings) => {
+        Err(error) if may_be_supervised(settings, promise) => {
             let (registered, attacher) =
                 Attacher::with(settings, &pins).map_err(|other| error.unless_of_request(other))?;
             enter_supervisor(settings, registered, Some(attacher.storage()))
@@ -145,7 +152,12 @@ fn own_cgroup(pins: &Pins) -> Result<Cgroup> {
 }
 
 /// Moves this process to `cgroup`, which is removed when the last process in it ends, even if netnice is killed before.
-fn enter_cgroup(settings: &Settings, pins: &Pins, cgroup: Cgroup) -> Result<Placed> {
+fn enter_cgroup(
+    settings: &Settings,
+    promise: &Promise,
+    pins: &Pins,
+    cgroup: Cgroup,
+) -> Result<Placed> {
     let record = match Record::new(pins, Kind::Made, &cgroup) {
         Ok(record) => record,
         Err(error) => {
@@ -155,6 +167,9 @@ fn enter_cgroup(settings: &Settings, pins: &Pins, cgroup: Cgroup) -> Result<Plac
         }
     };
     remove_when_empty(&cgroup)?;
+    if !promise.is_empty() {
+        promise::keep(promise, &cgroup, settings.floor())?;
+    }
     // Moving waits for other processors, loading computes: they run in parallel.
     let (loaded, moved) = std::thread::scope(|scope| {
         let moving = scope.spawn(|| cgroup.enter(getpid().as_raw()));

@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use netnice_kernel::connections::OwnReceptions;
 use netnice_kernel::need_root;
+use netnice_kernel::promise::Promise;
 use netnice_kernel::run::enter;
 use netnice_kernel::settings::{Direction, Settings};
 use netnice_queue::Bytes;
@@ -131,7 +132,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         direction: Direction::Receive,
         ..Settings::default()
     };
-    let entered = enter(&settings)?;
+    let entered = enter(&settings, &Promise::default())?;
     let receptions = OwnReceptions::open();
     // Closes the descriptors by which others could be governed. This process's cgroup stays governed, and a guard
     // removes it once the process has ended.

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
@@ -18,6 +19,7 @@ use netnice_kernel::connections::{GaveWay, Sums};
 use netnice_kernel::control::Control;
 use netnice_kernel::handed_in::HandedIn;
 use netnice_kernel::others::Other;
+use netnice_kernel::promise::{Deadline, Promise};
 use netnice_kernel::run::{Entered, Outside, enter};
 use netnice_kernel::settings::{Direction, Settings};
 use nix::errno::Errno;
@@ -26,11 +28,13 @@ use nix::sys::signal::{SigHandler, Signal, raise, signal};
 use nix::unistd::execv;
 use serde::Serialize;
 
+use crate::clock_time;
 use crate::foreground::{self, Ended};
 use crate::interpreter;
 use crate::low_priority::{self, LowPriority, standing};
 use crate::parameter_options::HEADING;
 use crate::transfer_log::{Header, Writer};
+use netnice_queue::Bytes;
 use netnice_terminal::signals::HeldSignals;
 use netnice_terminal::text::{self, say};
 use netnice_terminal::write_signals;
@@ -41,6 +45,10 @@ Examples:
       sudo netnice run -v -- rsync -a photos/ backup.example.org:photos/
   One that does not starve on a busy line: at least 2 Mb/s, as an ordinary flow, and low priority above that:
       sudo netnice run --at-least 2mbit -- restic backup /home
+  One that is to be done at half past six, and takes what others leave for as long as there is time:
+      sudo netnice run --by 06:30 --size-of /home -- restic backup /home
+  By night at low priority, and as an ordinary command from half past six on:
+      sudo netnice run --until 06:30 -- rclone sync /data remote:data
   A picture of when it gave way:
       sudo netnice run --log backup.jsonl -- rsync -a photos/ backup.example.org:photos/
       netnice plot backup.jsonl
@@ -77,6 +85,15 @@ As root and not:
   privileges, such as sudo, do not gain any under it. A program that has moved to a cgroup or a \
   network namespace which the supervisor may not enter gets ordinary sockets, and socket() may fail \
   with EINTR where a signal handler without SA_RESTART runs.
+
+Promises:
+  A process in the background (nn-promise) keeps --until and --by, by the wall clock, and does so if \
+  netnice is killed, too. With --by all connections together get a floor once the rate that is \
+  needed is half of the best that they have had; it is meant to be done after 95 % of the time. One \
+  line on stderr, and in the system's log, says as soon as it seems that the deadline will be \
+  missed, and another when it is: from then on it is an ordinary flow. The exit code is the \
+  command's. A command that is started again before the deadline, with the same words and the same \
+  time of day, goes on from what was moved before.
 
 Log:
   With --log each line of the file is a JSON object. The first has the command and the control; each \
@@ -130,6 +147,19 @@ pub struct Arguments {
     /// Users of other programs look for a rate limit; netnice has none, and says so
     #[arg(long, hide = true, aliases = ["limit", "bwlimit", "max-rate"], value_name = "RATE")]
     rate: Option<String>,
+    /// Low priority until then, and an ordinary command afterwards, with its open connections. As root only
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = PROMISES)]
+    until: Option<SystemTime>,
+    /// Have all moved by then: a least rate (--at-least) from when one is needed, and low priority until then. TIME is 06:30, the
+    /// next time that the local clock shows it, or +4h. As root only
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "how_much", help_heading = PROMISES)]
+    by: Option<SystemTime>,
+    /// With --by: how much is sent or received, as 120GB
+    #[arg(long, value_name = "SIZE", group = "how_much", requires = "by", help_heading = PROMISES)]
+    size: Option<Bytes>,
+    /// With --by: what is sent is as much as these files and directories have now
+    #[arg(long, value_name = "PATH", group = "how_much", requires = "by", num_args = 1.., value_hint = ValueHint::AnyPath, help_heading = PROMISES)]
+    size_of: Vec<PathBuf>,
     /// Program to run, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
@@ -179,7 +209,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// without low priority: where kernel, cgroups or privileges fail, the command runs all the same, unless --require forbids
 /// it. What the caller has asked for in so many words and cannot have is an error.
 fn enter_and_warn(arguments: &Arguments, settings: &Settings) -> Result<Governed> {
-    let entered = match enter(settings) {
+    let entered = match enter(settings, &promise(arguments)?) {
         Err(error)
             if arguments.require
                 || arguments.decisions
@@ -216,6 +246,52 @@ fn check_decisions(settings: &Settings) -> Result<()> {
         control.name()
     );
     Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into())
+}
+
+/// Heading of the options that promise something.
+const PROMISES: &str = "Promises";
+
+fn time(text: &str) -> Result<SystemTime, String> {
+    clock_time::moment(text, SystemTime::now())
+}
+
+/// Returns what the command is promised.
+fn promise(arguments: &Arguments) -> Result<Promise> {
+    let deadline = arguments.by.map(|by| {
+        let bytes = match arguments.size {
+            Some(size) => size.get(),
+            None => size_of(&arguments.size_of)?,
+        };
+        let mut name = DefaultHasher::new();
+        (&arguments.command, by).hash(&mut name);
+        Ok::<_, anyhow::Error>(Deadline {
+            by,
+            bytes,
+            name: name.finish(),
+        })
+    });
+    Ok(Promise {
+        until: arguments.until,
+        deadline: deadline.transpose()?,
+    })
+}
+
+/// Returns the sum of the sizes of files, in directories too; links are not followed.
+fn size_of(paths: &[PathBuf]) -> Result<u64> {
+    let mut left = paths.to_vec();
+    let mut bytes = 0;
+    while let Some(path) = left.pop() {
+        let reading = || format!("reading the size of {}", path.display());
+        let about = path.symlink_metadata().with_context(reading)?;
+        if !about.is_dir() {
+            bytes += about.len();
+            continue;
+        }
+        for entry in path.read_dir().with_context(reading)? {
+            left.push(entry.with_context(reading)?.path());
+        }
+    }
+    Ok(bytes)
 }
 
 /// Low priority, or why there is none.

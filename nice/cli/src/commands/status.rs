@@ -19,6 +19,7 @@ use netnice_kernel::connections::{
 };
 use netnice_kernel::control::Control;
 use netnice_kernel::process;
+use netnice_kernel::promise::Progress;
 use netnice_parameters::policies;
 use serde::Serialize;
 
@@ -58,6 +59,8 @@ The following columns show the governed direction that moves more data:
   SIGNAL     where the delay comes from, and of a receiver with another control
              that one's name; of dstcp, which measures none, the target rate; of
              tcplp_ecn, marks
+
+Of a command with a deadline (`run --by`) a line says how much is done, which rate it needs from then on, and which it has.
 
 With --watch on a terminal:
   q ends it; s sorts by the next of rate, delay, yields, sent, received, bytes and process; p leaves \
@@ -251,11 +254,49 @@ struct JsonConnection<'a> {
     socket: u64,
 }
 
+/// A transfer with a deadline in the output of `--json`.
+#[derive(Serialize)]
+struct JsonDeadline {
+    cgroup: String,
+    bytes: u64,
+    bytes_moved: u64,
+    /// Seconds since 1970.
+    by: u64,
+    needs_bits_per_second: u64,
+    has_bits_per_second: u64,
+}
+
+impl From<Progress> for JsonDeadline {
+    fn from(progress: Progress) -> Self {
+        Self {
+            cgroup: progress.cgroup,
+            bytes: progress.bytes,
+            bytes_moved: progress.done,
+            by: progress.by,
+            needs_bits_per_second: progress.needs * 8,
+            has_bits_per_second: progress.has * 8,
+        }
+    }
+}
+
+/// The line on a transfer with a deadline.
+fn deadline(progress: &Progress) -> String {
+    let percent = progress.done.min(progress.bytes) * 100 / progress.bytes.max(1);
+    let rate = |bytes: u64| format!("{:.1}", bytes as f64 * 8.0 / 1e6);
+    format!(
+        "{}: {percent} %, needs {} Mb/s from now on, has {}",
+        printable(&progress.cgroup),
+        rate(progress.needs),
+        rate(progress.has)
+    )
+}
+
 #[derive(Serialize)]
 struct JsonStatus<'a> {
     connections: Vec<JsonConnection<'a>>,
     attached: Vec<String>,
     no_longer_attached: Vec<String>,
+    deadlines: Vec<JsonDeadline>,
     /// Cgroups, of running commands too, to whose sockets QUIC is refused; empty for users other than root.
     without_quic: Vec<String>,
 }
@@ -386,6 +427,7 @@ impl View {
             connections: connections.collect(),
             attached: attach::attached(),
             no_longer_attached: attach::lost(),
+            deadlines: Progress::all().into_iter().map(Into::into).collect(),
             without_quic: attach::without_quic(),
         };
         Ok(serde_json::to_string(&all)?)
@@ -471,8 +513,10 @@ fn notes() -> Vec<String> {
             path.rsplit('/').next().unwrap_or(&path),
         )
     });
+    let deadlines = Progress::all();
     attached
         .into_iter()
+        .chain(deadlines.iter().map(deadline))
         .chain(others)
         .chain(without_quic)
         .chain(lost)
@@ -482,7 +526,7 @@ fn notes() -> Vec<String> {
 fn signal(control: &str, policy: &PolicyState) -> String {
     let low_priority = Control::find(control).is_ok_and(Control::is_low_priority);
     match (policy.target, policy.signal) {
-        (Some(target), _) => format!("target {}", text::rate(target / 8)),
+        (Some(target), _) if !low_priority => format!("target {}", text::rate(target / 8)),
         _ if netnice_parameters::of(control).any(|one| one.name == "target_rate_bps") => {
             "no target".to_owned()
         }

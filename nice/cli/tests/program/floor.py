@@ -4,14 +4,21 @@
 serve                               takes and gives data, behind the link
 transfer WAY CONNECTIONS CONTROL    prints what its connections moved, in bits per second
 beside NETNICE WAY CONNECTIONS      prints {"low", "other"}: a group above 2 Mb/s beside a CUBIC flow
+watch SECONDS...                    prints the control of an open connection that sends, after so many seconds each
+until NETNICE                       `watch` until an hour that comes in 6 s
+send BYTES                          sends so many bytes
+again NETNICE BYTES                 prints what has been moved before `send` is killed, and when it has begun again
+by NETNICE TIME BYTES               prints {"seconds", "stderr"}: `send` with a deadline, beside a CUBIC flow
 """
 
+import fcntl
 import json
 import os
 import socket
 import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -44,7 +51,7 @@ def serve() -> None:
     listen("down")
 
 
-def transfer(way: str, connections: int, control: str) -> None:
+def transfer(way: str, connections: int, control: str, measured_s: int) -> None:
     moved: dict[socket.socket, int] = {}
 
     def acknowledged(connection: socket.socket) -> int:
@@ -66,7 +73,7 @@ def transfer(way: str, connections: int, control: str) -> None:
         threading.Thread(target=move, args=(connection,), daemon=True).start()
     time.sleep(WARM_UP_S)
     before, since = sum(moved.values()), time.monotonic()
-    time.sleep(MEASURED_S)
+    time.sleep(measured_s)
     print((sum(moved.values()) - before) * 8 / (time.monotonic() - since), flush=True)
     os._exit(0)
 
@@ -82,11 +89,69 @@ def beside(netnice: str, way: str, connections: str) -> None:
     print(json.dumps({name: float(one.communicate()[0]) for name, one in running.items()}))
 
 
+def watch(*seconds: str) -> None:
+    connection = socket.create_connection((HOST, PORTS["up"]))
+    controls = []
+    begun = time.monotonic()
+    for second in map(float, seconds):
+        while time.monotonic() < begun + second:
+            connection.send(bytes(1 << 16))
+        control = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+        controls.append(control.split(b"\0")[0].decode())
+    print(json.dumps(controls))
+
+
+def until(netnice: str) -> None:
+    time.sleep(0.5)
+    own = [sys.executable, __file__, "watch", "3", "12"]
+    subprocess.run([netnice, "run", "--require", "--until", "+6s", "--", *own], check=True)
+
+
+def send(size: str) -> None:
+    with socket.create_connection((HOST, PORTS["up"])) as connection:
+        connection.sendall(bytes(int(size)))
+        connection.shutdown(socket.SHUT_WR)
+        while struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)))[0] > 0:
+            time.sleep(0.05)
+
+
+def by(netnice: str, deadline: str, size: str) -> None:
+    time.sleep(0.5)
+    own = [sys.executable, __file__]
+    with subprocess.Popen([*own, "transfer", "up", "1", "cubic", "1000"], stdout=subprocess.DEVNULL) as other:
+        begun = time.monotonic()
+        command = [netnice, "run", "--require", "--by", deadline, "--size", f"{size}B", "--", *own, "send", size]
+        done = subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)
+        print(json.dumps({"seconds": time.monotonic() - begun, "stderr": done.stderr}))
+        other.kill()
+
+
+def again(netnice: str, size: str) -> None:
+    def moved() -> int:
+        status = subprocess.run([netnice, "status", "--json"], check=True, capture_output=True)
+        deadlines = json.loads(status.stdout)["deadlines"]
+        return sum(one["bytes_moved"] for one in deadlines if one["bytes"] == int(size))
+
+    time.sleep(0.5)
+    own = [sys.executable, __file__, "send", size]
+    deadline = time.strftime("%H:%M", time.localtime(time.time() + 120))
+    seen = []
+    for least in (4_000_000, 1):
+        command = [netnice, "run", "--require", "--by", deadline, "--size", f"{size}B", "--", *own]
+        with subprocess.Popen(command) as running:
+            while (bytes_moved := moved()) < least:
+                time.sleep(0.1)
+            seen.append(bytes_moved)
+            running.kill()
+        time.sleep(1)
+    print(json.dumps(seen))
+
+
 if __name__ == "__main__":
     mode, *rest = sys.argv[1:]
     if mode == "serve":
         serve()
     elif mode == "transfer":
-        transfer(rest[0], int(rest[1]), rest[2])
+        transfer(rest[0], int(rest[1]), rest[2], int(rest[3]) if rest[3:] else MEASURED_S)
     else:
-        beside(*rest)
+        {"beside": beside, "watch": watch, "until": until, "send": send, "by": by, "again": again}[mode](*rest)

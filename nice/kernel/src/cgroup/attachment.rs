@@ -252,6 +252,11 @@ impl Attacher {
         self.storage.totals(group)
     }
 
+    /// Sets the rate that the sockets of a cgroup get at least together, in bytes per second; 0 for no floor.
+    pub(crate) fn set_floor(&self, group: u64, bytes_per_second: u64) -> Result<()> {
+        self.storage.set_floor(group, bytes_per_second)
+    }
+
     /// Returns the records of sockets.
     pub(crate) fn storage(&self) -> &SocketStorage {
         &self.storage

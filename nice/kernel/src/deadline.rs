@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The least rate that a transfer needs to be done at a given time, without I/O: what has been moved and the time go in.
+//!
+//! As long as there is time enough there is no floor, and the transfer takes what others leave. It gets one when the rate that it
+//! needs from then on is a part of the best that it has had: the line can give that much, but not much more beside others.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Part of the time left in which all is to be done: the floor is a mean over seconds, and the last of them may be bad.
+const PART_OF_TIME: f64 = 0.95;
+/// Part of the best rate had that calls for a floor: what one gets beside one other flow. In the simulated days of the tests below 0.55
+/// misses one deadline of a hundred, and 0.65 four.
+const PART_OF_BEST: f64 = 0.5;
+/// Rates are means over so long.
+const RATE_OVER: Duration = Duration::from_secs(10);
+/// A floor that is not reached for a twentieth of the time left, and so long at least and at most, will not be, as it seems.
+const VERDICT_PART: f64 = 0.05;
+const VERDICT_S: [f64; 2] = [10.0, 300.0];
+/// Lateness that is worth a word: a tenth of the time left, and some seconds.
+const LATE_PART: f64 = 0.1;
+const LATE_S: f64 = 5.0;
+/// The end of the time, at which the rate would be infinite.
+const LEAST_LEFT_S: f64 = 1.0;
+
+/// A transfer's way to its deadline.
+#[derive(Debug)]
+pub struct Plan {
+    bytes: u64,
+    by: Duration,
+    /// Times and bytes moved, of the longest time that a rate is taken over and one older.
+    seen: VecDeque<(Duration, u64)>,
+    /// The highest rate had, in bytes per second.
+    best: f64,
+    /// Since when there has been a floor.
+    held_since: Option<Duration>,
+    told_late: bool,
+    told_missed: bool,
+}
+
+/// What is so at a moment. Rates are in bytes per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlook {
+    /// The floor; 0 for none.
+    pub floor: u64,
+    /// The rate that is needed from now on.
+    pub needs: f64,
+    /// The rate of the last seconds.
+    pub has: f64,
+    /// What the user is to be told, once.
+    pub news: Option<News>,
+}
+
+/// Bad news.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum News {
+    /// At the rate of late all will be done so long after the deadline.
+    WillMiss(Duration),
+    /// The deadline has passed.
+    Missed,
+}
+
+impl Plan {
+    /// A transfer of so many bytes until a time on the clock that [`Plan::look`] is given.
+    pub fn new(bytes: u64, by: Duration) -> Plan {
+        Plan {
+            bytes,
+            by,
+            seen: VecDeque::new(),
+            best: 0.0,
+            held_since: None,
+            told_late: false,
+            told_missed: false,
+        }
+    }
+
+    /// Returns the mean rate since `ago`, as far as it is known.
+    fn rate(&self, ago: Duration) -> f64 {
+        let Some(&(now, done)) = self.seen.back() else {
+            return 0.0;
+        };
+        let since = now.saturating_sub(ago);
+        let earlier = self.seen.iter().rev().find(|(time, _)| *time <= since);
+        let &(then, before) = earlier.or(self.seen.front()).unwrap_or(&(now, done));
+        let seconds = now.saturating_sub(then).as_secs_f64();
+        match seconds > 0.0 {
+            true => done.saturating_sub(before) as f64 / seconds,
+            false => 0.0,
+        }
+    }
+
+    /// Says what is to be done, when `done` bytes have been moved. To be called about once a second.
+    pub fn look(&mut self, now: Duration, done: u64) -> Outlook {
+        // A clock that was set back has no earlier times.
+        if self.seen.back().is_some_and(|(last, _)| *last > now) {
+            self.seen.clear();
+        }
+        self.seen.push_back((now, done));
+        let oldest = now.saturating_sub(Duration::from_secs_f64(VERDICT_S[1]));
+        while self.seen.get(1).is_some_and(|(time, _)| *time <= oldest) {
+            self.seen.pop_front();
+        }
+        let has = self.rate(RATE_OVER);
+        let first = self.seen.front().map_or(now, |(time, _)| *time);
+        let whole = now.saturating_sub(first) >= RATE_OVER;
+        if whole {
+            self.best = self.best.max(has);
+        }
+        let left = self.bytes.saturating_sub(done) as f64;
+        if left == 0.0 {
+            return Outlook {
+                floor: 0,
+                needs: 0.0,
+                has,
+                news: None,
+            };
+        }
+        let time_s = self.by.saturating_sub(now).as_secs_f64();
+        let needs = left / (time_s * PART_OF_TIME).max(LEAST_LEFT_S);
+        let held = whole && needs >= self.best * PART_OF_BEST;
+        self.held_since = match held {
+            true => self.held_since.or(Some(now)),
+            false => None,
+        };
+        Outlook {
+            floor: if held { needs.ceil() as u64 } else { 0 },
+            needs,
+            has,
+            news: self.news(now, left, time_s),
+        }
+    }
+
+    fn news(&mut self, now: Duration, left: f64, time_s: f64) -> Option<News> {
+        if time_s == 0.0 {
+            self.told_late = true;
+            return (!std::mem::replace(&mut self.told_missed, true)).then_some(News::Missed);
+        }
+        let held_for = now.saturating_sub(self.held_since?);
+        let verdict_s = (time_s * VERDICT_PART).clamp(VERDICT_S[0], VERDICT_S[1]);
+        let verdict_after = Duration::from_secs_f64(verdict_s);
+        if held_for < verdict_after || self.told_late {
+            return None;
+        }
+        let late_s = left / self.rate(verdict_after).max(1.0) - time_s;
+        // The floor still rises.
+        if late_s < (time_s * LATE_PART).max(LATE_S) {
+            return None;
+        }
+        self.told_late = true;
+        // Of more than a year nobody needs the number.
+        let late = Duration::try_from_secs_f64(late_s).unwrap_or(Duration::MAX);
+        Some(News::WillMiss(late))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of the line, in bytes per second.
+    const LINE: f64 = 1.25e6;
+    /// A day compressed to twenty minutes.
+    const DAY_S: u64 = 1200;
+
+    /// The number of other flows in each second: sessions of random length that begin at random times, by day ten times as often as
+    /// by night.
+    fn others(seed: u64) -> Vec<u32> {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut random = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        let mut flows = vec![0; DAY_S as usize];
+        for second in 0..DAY_S as usize {
+            let day = (200..800).contains(&second);
+            let chance = if day { 0.05 } else { 0.005 };
+            if random() < chance {
+                let length = (-(1.0 - random()).ln() * 30.0) as usize + 1;
+                let end = (second + length).min(flows.len());
+                flows[second..end].iter_mut().for_each(|flows| *flows += 1);
+            }
+        }
+        flows
+    }
+
+    /// What a flow with this floor gets in a second: the line if it is idle, else the floor up to its fair share.
+    fn gets(floor: f64, others: u32) -> f64 {
+        match others {
+            0 => LINE,
+            others => floor.min(LINE / f64::from(others + 1)).max(0.01 * LINE),
+        }
+    }
+
+    struct Day {
+        met: bool,
+        /// Bytes sent beside others.
+        harm: f64,
+    }
+
+    fn day(flows: &[u32], size: f64, mut floor: impl FnMut(u64, u64) -> f64) -> Day {
+        let (mut done, mut harm) = (0.0, 0.0);
+        for (second, others) in flows.iter().enumerate() {
+            let rate = gets(floor(second as u64, done as u64), *others).min(size - done);
+            done += rate;
+            harm += if *others > 0 { rate } else { 0.0 };
+        }
+        Day {
+            met: done >= size - 1.0,
+            harm,
+        }
+    }
+
+    /// A hundred days, whose transfers need 40 to 95 % of what one best-effort flow would get in the whole day.
+    #[test]
+    fn deadlines_are_met_without_much_harm() {
+        let (mut met, mut harm, mut least, mut constant) = (0, 0.0, 0.0, 0.0);
+        for seed in 1..=100 {
+            let flows = others(seed);
+            let all = |floor| flows.iter().map(|others| gets(floor, *others)).sum::<f64>();
+            let size = all(LINE) * (0.4 + 0.55 * (seed as f64 / 100.0));
+            let mut plan = Plan::new(size as u64, Duration::from_secs(DAY_S));
+            let planned = day(&flows, size, |second, done| {
+                plan.look(Duration::from_secs(second), done).floor as f64
+            });
+            met += u32::from(planned.met);
+            harm += planned.harm;
+            // What nobody can do without, who knows the future.
+            let without = day(&flows, size, |_, _| 0.0);
+            least += without.harm + (size - all(0.0)).max(0.0);
+            constant += day(&flows, size, |_, _| LINE / 2.0).harm;
+        }
+        println!(
+            "met {met}; beside others {harm:.0}, at least {least:.0}, with a constant floor {constant:.0} bytes"
+        );
+        assert!(met >= 99, "{met}");
+        assert!(harm < 2.5 * least, "{}", harm / least);
+        assert!(harm < 0.6 * constant, "{}", harm / constant);
+    }
+
+    /// On an idle line a transfer that is early never has a floor.
+    #[test]
+    fn there_is_no_floor_while_there_is_time() {
+        let mut plan = Plan::new(100_000_000, Duration::from_secs(1000));
+        for second in 0..80 {
+            let outlook = plan.look(Duration::from_secs(second), second * 1_000_000);
+            assert_eq!((outlook.floor, outlook.news), (0, None), "{second}");
+        }
+    }
+
+    #[test]
+    fn a_transfer_that_gets_nothing_needs_more_and_more() {
+        let mut plan = Plan::new(95_000_000, Duration::from_secs(200));
+        let needs = |plan: &mut Plan, second| plan.look(Duration::from_secs(second), 0);
+        for second in 0..100 {
+            needs(&mut plan, second);
+        }
+        assert_eq!(needs(&mut plan, 100).floor, 1_000_000);
+        assert_eq!(needs(&mut plan, 150).floor, 2_000_000);
+    }
+
+    #[test]
+    fn bad_news_is_told_once() {
+        let mut plan = Plan::new(10_000_000, Duration::from_secs(100));
+        let news: Vec<(u64, News)> = (0..120)
+            .filter_map(|second| {
+                let outlook = plan.look(Duration::from_secs(second), second * 50_000);
+                Some((second, outlook.news?))
+            })
+            .collect();
+        // Half of it will be done by then.
+        let [(first, News::WillMiss(late)), (100, News::Missed)] = news[..] else {
+            panic!("{news:?}");
+        };
+        assert!(
+            (10..40).contains(&first) && (99..=101).contains(&late.as_secs()),
+            "{news:?}"
+        );
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_no_harm() {
+        let mut plan = Plan::new(1_000_000_000, Duration::from_secs(2000));
+        for second in (500..600).chain(100..200) {
+            let outlook = plan.look(Duration::from_secs(second), 1_000_000);
+            assert!(outlook.has < 1e6 && outlook.needs < 1e6, "{outlook:?}");
+        }
+    }
+}
