@@ -24,8 +24,11 @@ struct {
 	__type(value, struct floor);
 } floors SEC(".maps");
 
-/* Returns the floor of a group, with its rate as of now; NULL without one. */
-static __always_inline struct floor *floor_of(u64 group)
+/*
+ * Returns the floor of a group, with its rate as of now; NULL without one. Not inlined: kernels before 6.6
+ * round the stack of each function up to 32 bytes, and netnice's would exceed 512 with what this needs.
+ */
+static __noinline struct floor *floor_of(u64 group)
 {
 	const u64 *bytes_per_s = group ? bpf_map_lookup_elem(&floor_rates, &group) : 0;
 	struct floor unknown = {};

@@ -97,11 +97,13 @@ void BPF_PROG(netnice_end, struct sock *sk)
 	bpf_sk_storage_delete(&senders, sk);
 }
 
+/* Has no rate, so that nothing is written to it. Not on the stack, of which little is left. */
+struct floor no_floor;
+
 static __always_inline void control(struct sock *sk, const struct rate_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct sender *state = sender(sk);
-	struct floor without = {};
 	struct floor *floor;
 	struct netnice_ack ack = {
 		.now_us = (u32)tp->tcp_mstamp,
@@ -127,7 +129,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 	if (sample->delivered < 0 || sample->interval_us <= 0)
 		ack.rate_delivered = 0;
 	floor = floor_of(state->group);
-	cwnd = netnice_floor_on_ack(&state->policy, floor ? floor : &without, &state->member, &ack,
+	cwnd = netnice_floor_on_ack(&state->policy, floor ? floor : &no_floor, &state->member, &ack,
 				    smoothed_rtt_us(tp), tp->mss_cache);
 	set_cwnd(tp, cwnd);
 	set_pacing_rate(sk, state);
