@@ -23,6 +23,45 @@ impl TimeOfDay {
     }
 }
 
+/// Hours of each day, from one time to another, over midnight where the second is earlier: `22:00-06:00`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hours {
+    from: TimeOfDay,
+    to: TimeOfDay,
+}
+
+impl Hours {
+    /// Parses `22:00-06:00`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let ends = text.split_once('-').and_then(|(from, to)| {
+            let (from, to) = (TimeOfDay::parse(from)?, TimeOfDay::parse(to)?);
+            (from != to).then_some(Self { from, to })
+        });
+        ends.ok_or_else(|| "give two times of day, as 22:00-06:00".to_owned())
+    }
+
+    /// Returns whether a time is within; the second end is not.
+    fn contains(self, time: TimeOfDay) -> bool {
+        match self.from < self.to {
+            true => (self.from..self.to).contains(&time),
+            false => time >= self.from || time < self.to,
+        }
+    }
+
+    /// Returns whether the local time is within; `true` where it is not known.
+    pub fn are_now(self) -> bool {
+        let local = local(SystemTime::now());
+        local.is_none_or(|local| {
+            self.contains(TimeOfDay((local.tm_hour * 60 + local.tm_min) as u32))
+        })
+    }
+
+    /// Both ends, as `22:00`.
+    pub fn ends(self) -> [String; 2] {
+        [self.from, self.to].map(|time| format!("{:02}:{:02}", time.0 / 60, time.0 % 60))
+    }
+}
+
 /// Parses a moment: the next time that the local clock shows a time of day, or so long after `now`. By daylight saving a time that is
 /// skipped is the one an hour later.
 pub fn moment(text: &str, now: SystemTime) -> Result<SystemTime, String> {
@@ -58,15 +97,19 @@ fn span_of(text: &str) -> Option<Duration> {
         .then(|| Duration::from_secs(seconds))
 }
 
-fn next(time: TimeOfDay, now: SystemTime) -> Option<SystemTime> {
+/// The local time and date; `None` if they are not known.
+fn local(now: SystemTime) -> Option<libc::tm> {
     let seconds = now.duration_since(UNIX_EPOCH).ok()?.as_secs();
     let seconds = libc::time_t::try_from(seconds).ok()?;
     // SAFETY: all zeros are a valid `tm`.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both outlive the call.
-    if unsafe { libc::localtime_r(&seconds, &mut local) }.is_null() {
-        return None;
-    }
+    let found = unsafe { libc::localtime_r(&seconds, &mut local) };
+    (!found.is_null()).then_some(local)
+}
+
+fn next(time: TimeOfDay, now: SystemTime) -> Option<SystemTime> {
+    let local = local(now)?;
     [0, 1].into_iter().find_map(|days| {
         let mut wanted = local;
         wanted.tm_mday += days;
@@ -77,8 +120,8 @@ fn next(time: TimeOfDay, now: SystemTime) -> Option<SystemTime> {
         wanted.tm_isdst = -1;
         // SAFETY: it outlives the call.
         let found = unsafe { libc::mktime(&mut wanted) };
-        let found = u64::try_from(found).ok()?;
-        (found > seconds as u64).then(|| UNIX_EPOCH + Duration::from_secs(found))
+        let found = UNIX_EPOCH + Duration::from_secs(u64::try_from(found).ok()?);
+        (found > now).then_some(found)
     })
 }
 
@@ -110,6 +153,31 @@ mod tests {
             let ahead = then.duration_since(now).expect("it is later");
             // A day has up to 25 hours, and one more for what daylight saving skips.
             assert!(ahead <= Duration::from_secs(26 * 3600), "{text}: {ahead:?}");
+        }
+    }
+
+    #[test]
+    fn hours_may_go_over_midnight() {
+        for (hours, inside, outside) in [
+            (
+                "22:00-06:00",
+                ["22:00", "23:59", "00:00", "05:59"],
+                ["06:00", "12:00", "21:59"],
+            ),
+            (
+                "08:00-18:30",
+                ["08:00", "12:00", "18:00", "18:29"],
+                ["18:30", "00:00", "07:59"],
+            ),
+        ] {
+            let parsed = Hours::parse(hours).unwrap();
+            let contains = |text: &str| parsed.contains(TimeOfDay::parse(text).unwrap());
+            assert!(inside.iter().all(|text| contains(text)), "{hours}");
+            assert!(!outside.iter().any(|text| contains(text)), "{hours}");
+            assert_eq!(parsed.ends().join("-"), hours);
+        }
+        for text in ["22:00", "22:00-22:00", "22-06", "22:00-24:00", ""] {
+            assert!(Hours::parse(text).is_err(), "{text}");
         }
     }
 

@@ -217,3 +217,34 @@ fn a_call_that_is_killed_is_completed_by_the_next() {
     assert!(!fs::exists(RECORD).unwrap());
     assert!(!fs::exists("/run/netnice-applied.unfinished").unwrap());
 }
+
+/// The local time in so many hours, as `date` says it.
+fn local_time(hours: i32) -> String {
+    let date = format!("{hours} hours");
+    let time = output(Command::new("date").args(["-d", &date, "+%H:%M"]));
+    time.trim().to_owned()
+}
+
+#[test]
+fn a_table_is_in_effect_in_its_hours_alone() {
+    let _alone = ALONE.lock();
+    let usual = usual_control();
+    let cgroup = TestCgroup::new("apply-hours");
+    let (mut holder, _) = Holder::start(cgroup.contain(&mut hold()));
+    let of_hours = |name, from, to| {
+        let hours = format!("{}-{}", local_time(from), local_time(to));
+        let text = format!(
+            "[[attach]]\ncgroups = [{:?}]\nonly = \"{hours}\"\n",
+            cgroup.path()
+        );
+        file(name, &text)
+    };
+    let now = of_hours("hours-now", -1, 1);
+    assert_eq!(results(&mut apply(&now, &[]))[0].1, "attached");
+    assert_sockets(&holder.ask(), &THEN, "netnice", LOWER_EFFORT);
+    let later = of_hours("hours-later", 1, 2);
+    assert_eq!(results(&mut apply(&later, &["--dry-run"]))[0].1, "detached");
+    assert_eq!(results(&mut apply(&later, &[]))[0].1, "detached");
+    assert_sockets(&holder.ask()[..5], &THEN, &usual, 0);
+    assert_eq!(results(&mut apply(&later, &[])), []);
+}

@@ -2,6 +2,7 @@
 //! The system's service manager: the cgroup of a unit, and drop-ins by which a service is attached
 //! each time it starts (man 5 systemd.unit, man 5 systemd.service).
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write};
 
@@ -177,8 +178,82 @@ pub fn forget(name: &str) -> Result<bool> {
     Ok(removed)
 }
 
-/// Removes all drop-ins of ours.
+/// Name of the timer and the service by which a command runs as hours begin and end.
+const HOURS: &str = "netnice-hours";
+
+/// Has systemd run a command, its program and arguments, as root at these times of each day, `22:00`, and after a time at which the
+/// machine was off or suspended; at none if there are none.
+pub fn keep_hours(times: &BTreeSet<String>, command: &[String]) -> Result<()> {
+    if times.is_empty() {
+        return forget_hours();
+    }
+    let [timer, service] = hours_units(times, command);
+    let files = [("timer", timer), ("service", service)]
+        .map(|(suffix, text)| (Path::new(UNITS).join(format!("{HOURS}.{suffix}")), text));
+    if files
+        .iter()
+        .all(|(file, text)| fs::read_to_string(file).is_ok_and(|there| there == *text))
+    {
+        return Ok(());
+    }
+    for (file, text) in &files {
+        write_whole(file, text).doing(|| format!("writing {}", file.display()))?;
+    }
+    reload()?;
+    // A timer that runs takes its new times only when it is started again.
+    let timer = format!("{HOURS}.timer");
+    for arguments in [["enable", &timer], ["restart", &timer]] {
+        let answer = systemctl(&arguments).transpose()?;
+        if answer.is_some_and(|answer| !answer.status.success()) {
+            return Err(io::Error::other("it fails"))
+                .doing(|| format!("running systemctl {}", arguments.join(" ")));
+        }
+    }
+    Ok(())
+}
+
+/// Removes the timer of [`keep_hours`], if there is one.
+pub fn forget_hours() -> Result<()> {
+    let timer = Path::new(UNITS).join(format!("{HOURS}.timer"));
+    if !fs::exists(&timer).unwrap_or(false) {
+        return Ok(());
+    }
+    if let Some(answer) = systemctl(&["disable", "--now", &format!("{HOURS}.timer")]) {
+        answer?;
+    }
+    for file in [timer.clone(), timer.with_extension("service")] {
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other.doing(|| format!("removing {}", file.display()))?,
+        }
+    }
+    reload()
+}
+
+/// The timer and the service.
+fn hours_units(times: &BTreeSet<String>, command: &[String]) -> [String; 2] {
+    let calendar: String = times
+        .iter()
+        .map(|time| format!("OnCalendar=*-*-* {time}:00\n"))
+        .collect();
+    let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+    let head =
+        "# Written by `netnice apply`, which removes it when its file has no hours any more.\n";
+    [
+        format!(
+            "{head}[Unit]\nDescription=Hours of low priority (netnice)\n\n[Timer]\n{calendar}AccuracySec=1s\nPersistent=true\n\n\
+             [Install]\nWantedBy=timers.target\n"
+        ),
+        format!(
+            "{head}[Unit]\nDescription=Low priority as the hours ask for it (netnice)\n\n[Service]\nType=oneshot\nExecStart={}\n",
+            words.join(" ")
+        ),
+    ]
+}
+
+/// Removes all drop-ins of ours, and the timer of hours.
 pub fn forget_all() -> Result<()> {
+    forget_hours()?;
     let mut removed = false;
     for entry in fs::read_dir(UNITS).into_iter().flatten().flatten() {
         removed |= remove_drop_in(&entry.path())?;
@@ -289,6 +364,24 @@ mod tests {
         let text = "0.0.0.0:22 (Stream)\n[::]:22 (Stream)\n/run/x (Stream)\n[::]:53 (Datagram)";
         let expected = ["0.0.0.0:22", "[::]:22"].map(|address| address.parse().unwrap());
         assert_eq!(stream_addresses(text), expected);
+    }
+
+    #[test]
+    fn a_timer_has_each_end_of_the_hours() {
+        let times = ["06:00", "22:00"].map(str::to_owned).into_iter().collect();
+        let command = ["/usr/bin/netnice", "apply", "/etc/a b.toml"].map(str::to_owned);
+        let [timer, service] = hours_units(&times, &command);
+        let calendar: Vec<&str> = timer
+            .lines()
+            .filter(|line| line.starts_with("OnCalendar"))
+            .collect();
+        assert_eq!(
+            calendar,
+            ["OnCalendar=*-*-* 06:00:00", "OnCalendar=*-*-* 22:00:00"]
+        );
+        assert!(timer.contains("\nPersistent=true\n"));
+        let starts = r#"ExecStart="/usr/bin/netnice" "apply" "/etc/a b.toml""#;
+        assert_eq!(service.lines().last(), Some(starts));
     }
 
     #[test]

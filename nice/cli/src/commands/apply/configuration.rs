@@ -11,6 +11,7 @@ use netnice_kernel::settings::Settings;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use crate::clock_time::Hours;
 use crate::low_priority::settings_of;
 use crate::parameter_options;
 use crate::presets::Preset;
@@ -28,6 +29,8 @@ pub struct Group {
     pub settings: Settings,
     /// The settings as options of `netnice attach`.
     pub options: Vec<String>,
+    /// The only hours in which it is in effect; `None` for always.
+    pub only: Option<Hours>,
     /// Each thing named, and the line where it is.
     pub targets: Vec<(Target, usize)>,
 }
@@ -93,6 +96,7 @@ struct WrittenGroup {
     no_dscp: Option<Spanned<bool>>,
     #[serde(default)]
     no_quic: bool,
+    only: Option<Spanned<String>>,
     #[serde(default)]
     parameters: BTreeMap<String, Spanned<Value>>,
 }
@@ -209,9 +213,15 @@ impl Checker<'_> {
         if group.no_quic {
             options.push("--no-quic".to_owned());
         }
+        let only = group.only.as_ref().map(|only| {
+            Hours::parse(only.get_ref()).map_err(|problem| {
+                self.mistake(only.span(), &format!("{field}.only"), &problem);
+            })
+        });
         Some(Group {
             settings,
             options,
+            only: only.transpose().ok()?,
             targets,
         })
     }
@@ -453,6 +463,10 @@ mod tests {
             (
                 "[[attached]]",
                 "1:3: attached: unknown field `attached`, expected `attach`",
+            ),
+            (
+                "[[attach]]\nunits = [\"a.service\"]\nonly = \"22-6\"",
+                "3:8: attach[0].only: give two times of day, as 22:00-06:00",
             ),
             (
                 "[[attach]]",

@@ -18,6 +18,7 @@ use netnice_kernel::systemd::Author;
 use netnice_kernel::{Error, attach, need_root, systemd};
 use serde::Serialize;
 
+use crate::clock_time::Hours;
 use crate::low_priority::{say_not_received, standing};
 use configuration::{Configuration, Group};
 use netnice_terminal::text::{self, say};
@@ -48,6 +49,7 @@ File:
   direction = \"both\"
   no_dscp = false
   no_quic = false
+  only = \"22:00-06:00\"   # in these hours of local time alone; best effort in the others
   parameters = { threshold = \"2ms\", at_least = \"2mbit\" }
 
 Effects:
@@ -57,7 +59,10 @@ Effects:
   of systemd as by `netnice attach --persist`, and the slice of a user each time the user logs in. \
   A slice that does not run is started. A cgroup that does not exist is attached by the next call. \
   Without FILE a missing file counts as an empty one. The unit netnice.service runs this command \
-  at boot and when it is reloaded.
+  at boot and when it is reloaded. Where a table has `only`, a timer of systemd, netnice-hours.timer, runs it \
+  as the hours begin and end, and after a time at which the machine was off or suspended; what the \
+  table names is detached, with its open connections, in the other hours. By daylight saving an hour \
+  is longer or shorter.
 
 Exit code:
   1 if the file has a mistake, in which case nothing changes, or if something could not be attached \
@@ -94,11 +99,39 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return checked(arguments, &file, &configuration);
     }
     need_root("apply")?;
+    if !arguments.dry_run {
+        keep_hours(path, &configuration)?;
+    }
+    // What is named for other hours counts as not named now.
+    let mut configuration = configuration;
+    configuration
+        .groups
+        .retain(|group| group.only.is_none_or(Hours::are_now));
     let changes = match arguments.dry_run {
         true => plan_changes(&file, &configuration)?,
         false => make_changes(&file, &configuration)?,
     };
     report(arguments, &file, &changes)
+}
+
+/// Has systemd apply the file again as its hours begin and end, and no more when it has none.
+fn keep_hours(path: &Path, configuration: &Configuration) -> Result<()> {
+    let hours = configuration.groups.iter().filter_map(|group| group.only);
+    let ends: BTreeSet<String> = hours.flat_map(Hours::ends).collect();
+    if !ends.is_empty() && !systemd::runs() {
+        let ends: Vec<String> = ends.into_iter().collect();
+        say!(
+            "netnice: systemd does not run here: call this again at {}, as by cron, to keep the hours",
+            ends.join(", ")
+        );
+        return Ok(());
+    }
+    let program = std::env::current_exe().context("finding this program")?;
+    let program = program.to_str().context("this program's path is no text")?;
+    let path = std::path::absolute(path).context("finding the file")?;
+    let path = path.to_str().context("the file's path is no text")?;
+    let command = [program, "apply", path].map(str::to_owned);
+    Ok(systemd::keep_hours(&ends, &command)?)
 }
 
 /// Reads the file; one that is missing counts as empty unless `must_exist`.
