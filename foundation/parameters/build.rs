@@ -14,11 +14,13 @@ fn main() {
         .filter_map(|line| line.strip_prefix("NETNICE_")?.split(' ').next())
         .collect();
     // D(reason, phases before, phase after, cause, "window", "evidence")
-    let reasons: Vec<(&str, &str)> = body(&source, "#define NETNICE_DECISIONS(D)", "/*")
+    let reasons: Vec<(&str, &str, String)> = body(&source, "#define NETNICE_DECISIONS(D)", "/*")
         .filter_map(|line| {
             let row = line.strip_prefix("D(")?;
             let evidence = row.rsplit('"').nth(1)?;
-            Some((row.split(',').next()?, evidence))
+            let mut columns = row.split(',').map(str::trim);
+            let (reason, cause) = (columns.next()?, columns.nth(2)?);
+            Some((reason, evidence, cause.to_lowercase()))
         })
         .collect();
     assert!(

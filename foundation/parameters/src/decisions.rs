@@ -11,8 +11,9 @@ use serde::Serialize;
 /// Names of the phases, by number (`enum netnice_phase`).
 pub static PHASES: &[&str] = include!(concat!(env!("OUT_DIR"), "/phases.rs"));
 
-/// Names of the reasons and what each says, by number less 1 (`enum netnice_reason`, whose 0 is none).
-pub static REASONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/reasons.rs"));
+/// Names of the reasons, what each says, and to what it makes the flow give way (a name as of
+/// [`GaveWay`](crate::exchange::GaveWay), or `nobody`), by number less 1 (`enum netnice_reason`, whose 0 is none).
+pub static REASONS: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/reasons.rs"));
 
 /// Transitions by one event, as the kernel's programs and the simulator record them (`struct decision` of
 /// `nice/kernel/src/bpf/abi.h`).
@@ -62,6 +63,8 @@ pub struct Decision {
     pub reason: &'static str,
     /// What the reason says.
     pub because: &'static str,
+    /// To what the flow gives way by it: a name as of [`GaveWay`](crate::exchange::GaveWay), or `nobody`.
+    pub gives_way_to: &'static str,
     /// Transitions by this event, of which the record has the last.
     pub transitions: u32,
     /// Number of the last among those of the connection: a gap shows records that are missing.
@@ -89,9 +92,9 @@ impl Transition {
     pub fn told(&self, began_ns: u64) -> Decision {
         let phase = |number: u8| PHASES.get(usize::from(number)).copied().unwrap_or("?");
         let reason = usize::from(self.reason).checked_sub(1);
-        let (reason, because) = (reason.and_then(|index| REASONS.get(index)))
+        let (reason, because, gives_way_to) = (reason.and_then(|index| REASONS.get(index)))
             .copied()
-            .unwrap_or(("?", "of another version"));
+            .unwrap_or(("?", "of another version", "nobody"));
         let receiver = self.at_receiver != 0;
         let at_sender = |window: u32| (!receiver).then_some(window);
         let at_receiver = |window: u32| receiver.then_some(window);
@@ -102,6 +105,7 @@ impl Transition {
             after: phase(self.after),
             reason,
             because,
+            gives_way_to,
             transitions: self.moves,
             number: self.number,
             at_receiver: receiver,
@@ -148,7 +152,7 @@ mod tests {
     use super::*;
 
     fn number_of(reason: &str) -> u8 {
-        let index = REASONS.iter().position(|(name, _)| *name == reason);
+        let index = REASONS.iter().position(|(name, ..)| *name == reason);
         index.unwrap() as u8 + 1
     }
 
@@ -187,6 +191,15 @@ mod tests {
             "20.402 s  FILL -> YIELD  losses of others that no delay announces (the last of 2 reasons)  \
              window 41 -> 36 bytes, queue 0.4 ms within 1.8 ms"
         );
+    }
+
+    #[test]
+    fn each_cause_has_a_reason_of_the_table() {
+        for (cause, ..) in crate::exchange::GaveWay::default().by_cause() {
+            assert!(REASONS.iter().any(|one| one.2 == cause), "{cause}");
+        }
+        let others = REASONS.iter().filter(|one| one.2 == "nobody");
+        assert!(others.count() > 10 && PHASES.len() == 7);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use netnice_parameters::Settings;
 use netnice_parameters::exchange::Report;
 
+use crate::decisions::Observer;
 use crate::floor::Floor;
 
 /// The window, in packets of the sender's maximum segment size.
@@ -271,6 +272,9 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     fn is_scalable(&self) -> bool {
         false
     }
+
+    /// Has netnice's decisions told; other controls make none.
+    fn observe(&mut self, _observer: &Observer) {}
 
     /// Returns the report of a low-priority policy; `None` for other controls.
     fn report(&self) -> Option<Report> {

@@ -10,6 +10,7 @@ pub mod congestion_control;
 pub mod control_file;
 pub mod control_interface;
 pub mod controls;
+pub mod decisions;
 pub mod dstcp;
 pub mod floor;
 pub mod netnice;

@@ -108,6 +108,16 @@ void native_netnice_on_undo(struct netnice *state, u32 cwnd)
 	netnice_on_undo(state, cwnd);
 }
 
+/* What a record of decisions takes from the state: moves, phase, reason, queueing delay and threshold. */
+void native_netnice_decided(const struct netnice *state, u32 decided[5])
+{
+	decided[0] = state->decided.moves;
+	decided[1] = state->decided.phase;
+	decided[2] = state->decided.reason;
+	decided[3] = state->measured.latest_queue_us;
+	decided[4] = netnice_threshold_us(state);
+}
+
 u32 native_netnice_burst_packets(const struct netnice *state)
 {
 	return netnice_burst_packets(state);
@@ -216,6 +226,11 @@ void native_receiver_share_path(const struct receiver *state, struct receiver_pa
 				const struct receiver_segment *segment)
 {
 	receiver_share_path(state, path, segment);
+}
+
+void native_receiver_decided(const struct receiver *state, u32 decided[5])
+{
+	native_netnice_decided(&state->policy, decided);
 }
 
 u32 native_receiver_clamp_bytes(const struct receiver *state)

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::congestion_control::CaState;
+use crate::decisions::Decided;
 use crate::state::State;
 use netnice_parameters::exchange::{Parameters, Report};
 
@@ -50,6 +51,7 @@ unsafe extern "C" {
     fn native_netnice_on_handshake(state: *mut State, rtt_us: u32);
     fn native_netnice_on_ack(state: *mut State, ack: *const Ack) -> u32;
     fn native_netnice_on_undo(state: *mut State, cwnd: u32);
+    fn native_netnice_decided(state: *const State, decided: *mut [u32; 5]);
     fn native_netnice_burst_packets(state: *const State) -> u32;
     fn native_netnice_pacing_us(state: *const State, cwnd: u32, smoothed_rtt_us: u32) -> u32;
 }
@@ -92,6 +94,14 @@ impl NetNice {
     pub fn on_undo(&mut self, cwnd: u32) {
         // SAFETY: as above.
         unsafe { native_netnice_on_undo(&mut self.0, cwnd) }
+    }
+
+    /// Returns what has been decided.
+    pub(crate) fn decided(&self) -> Decided {
+        let mut decided = [0; 5];
+        // SAFETY: the state was initialised by `new`; the call only reads it, and fills the array.
+        unsafe { native_netnice_decided(&self.0, &mut decided) };
+        decided.into()
     }
 
     /// Returns the number of packets that pacing sends at once.

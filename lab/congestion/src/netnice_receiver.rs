@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The netnice control at the receiving end: `policies/receiver.h`.
 
+use crate::decisions::Decided;
 use netnice_parameters::exchange::{Parameters, Report};
 
 /// State of a receiver when a segment is about to leave. Times are in microseconds and may wrap.
@@ -101,6 +102,7 @@ unsafe extern "C" {
     fn native_receiver_window(state: *mut Receiver, segment: *const Segment) -> u32;
     fn native_receiver_adopt_path(state: *mut Receiver, path: *mut Path, segment: *const Segment);
     fn native_receiver_share_path(state: *const Receiver, path: *mut Path, segment: *const Segment);
+    fn native_receiver_decided(state: *const Receiver, decided: *mut [u32; 5]);
     fn native_receiver_clamp_bytes(state: *const Receiver) -> u32;
     fn native_receiver_others_probe(group: *const Group, number: u32, now_us: u32) -> bool;
     fn native_receiver_share_probing(
@@ -171,6 +173,14 @@ impl Receiver {
     pub fn time(&self, trip: &mut RoundTrip, segment: &mut Segment, advertised: &Advertised) {
         // SAFETY: the state was initialised by `new`; the call reads it and `advertised`, and touches trip and segment.
         unsafe { native_receiver_time(trip, self, segment, advertised) };
+    }
+
+    /// Returns what has been decided.
+    pub(crate) fn decided(&self) -> Decided {
+        let mut decided = [0; 5];
+        // SAFETY: the state was initialised by `new`; the call only reads it, and fills the array.
+        unsafe { native_receiver_decided(self, &mut decided) };
+        decided.into()
     }
 
     /// Returns the limit to keep for the window, in bytes: the latest window, or, while that is 0, the one that opens it.

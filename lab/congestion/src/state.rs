@@ -32,6 +32,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use netnice_parameters::PARAMETERS;
+    use netnice_parameters::decisions::{PHASES, REASONS};
     use netnice_parameters::exchange::Parameters;
 
     use super::*;
@@ -145,6 +146,21 @@ mod tests {
                 member.offset,
                 member.bytes,
             );
+        }
+        assert_eq!(layouts.compile(), "");
+    }
+
+    #[test]
+    fn phases_and_reasons_have_the_numbers_of_the_policy() {
+        let mut layouts = Layouts::default();
+        let phases = PHASES.iter().enumerate();
+        let phases = phases.map(|(number, name)| (format!("NETNICE_{name}"), number));
+        let reasons = REASONS.iter().zip(1..);
+        let reasons =
+            reasons.map(|((name, ..), number)| (format!("NETNICE_BECAUSE_{name}"), number));
+        let end = ("NETNICE_REASONS".to_owned(), REASONS.len() + 1);
+        for (name, number) in phases.chain(reasons).chain([end]) {
+            writeln!(layouts.0, "_Static_assert({name} == {number}, \"{name}\");").unwrap();
         }
         assert_eq!(layouts.compile(), "");
     }

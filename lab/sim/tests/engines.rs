@@ -249,6 +249,7 @@ fn traces_and_all_applications_are_the_same_on_several_cores() {
                 links,
                 snap_length: 128,
                 events: Selection::NONE,
+                decisions: false,
             };
             let cores = cores.try_into().unwrap();
             let on = laid_out(file.scenario());

@@ -71,6 +71,7 @@ fn retransmissions_are_not_ecn_capable() {
             links: Selection::Named(["b", "b (reverse)"].map(str::to_owned).to_vec()),
             snap_length: 96,
             events: Selection::NONE,
+            decisions: false,
         };
         let results = run_with_traces(&scenario(&text), 1, Some(&traces), || true)
             .unwrap()

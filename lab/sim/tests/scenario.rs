@@ -312,6 +312,7 @@ fn traces_are_files_beside_the_results() {
         links: Selection::Named(vec!["bottleneck".to_owned()]),
         snap_length: 96,
         events: Selection::NONE,
+        decisions: false,
     };
     let traced = run_with_traces(&scenario, 1, Some(&traces), || true).unwrap();
     assert_eq!(traced, run(&scenario, 1, || true).unwrap());
@@ -346,6 +347,7 @@ fn links_with_names_that_look_alike_have_traces_of_their_own() {
         links: Selection::Named(["a b", "a_b"].map(str::to_owned).to_vec()),
         snap_length: 96,
         events: Selection::NONE,
+        decisions: false,
     };
     run_with_traces(&scenario, 1, Some(&traces), || true).unwrap();
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
@@ -403,6 +405,7 @@ fn one_trace_of_all_links_merges_those_of_each() {
             links: links.clone(),
             snap_length: 96,
             events: Selection::NONE,
+            decisions: false,
         };
         let engine = EngineOptions {
             lookahead,

@@ -88,6 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let traces = WantedTraces {
         pcap: &[],
         events: &arguments.events,
+        decisions: false,
     };
     let batch = &arguments.batch;
     let Some(file) = batch.load(&arguments.file, &emulation::check, traces)? else {

@@ -44,6 +44,10 @@ Examples:
   Write what happens to packets at a link as a table, for Python or DuckDB:
       netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --events bottleneck
 
+  Tell why netnice gave way, line by line:
+      netnice sim scenarios/netnice_beside_cubic.toml --seeds 1 --out results/beside --decisions
+      jq -r .text results/beside/traces/*/decisions.jsonl
+
   One long run of a large network on two cores:
       netnice sim backbone.toml --seeds 1 --cores 2
 
@@ -61,7 +65,8 @@ The directory of --out:
   SHA256SUMS       checksums of runs/ and series/; --resume makes runs again
                    whose files differ
   traces/          for each run, a file for each link of --pcap, or all.pcapng
-                   for all, and events.parquet with the links of --events
+                   for all, events.parquet with the links of --events, and
+                   decisions.jsonl of --decisions
   *.csv            the same, and flows, queues, colours of packets, response
                    times, distributions of completion times and time series
                    of all runs
@@ -101,6 +106,10 @@ pub struct Arguments {
     /// are made again
     #[arg(long, value_name = "LINK", requires = "out")]
     events: Vec<String>,
+    /// Write netnice's decisions to decisions.jsonl for each run: each change of a connection's phase, with its reason, windows and delays,
+    /// and in words; such a run takes one core. With --resume, finished runs without it are made again
+    #[arg(long, requires = "out")]
+    decisions: bool,
     #[command(flatten)]
     batch: BatchArguments,
 }
@@ -115,7 +124,8 @@ const NOT_SPLIT: &str = "--cores: this network cannot be split into parts of sim
                          docs/simulator.md says what can";
 
 /// The same for a run whose packets go to one file.
-const ONE_FILE: &str = "--cores: with --pcap all, which writes one file, a run takes one core";
+const ONE_FILE: &str =
+    "--cores: with --pcap all or --decisions, which write one file, a run takes one core";
 
 /// Runs the scenario and prints its results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -127,6 +137,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let traces = WantedTraces {
         pcap: &arguments.pcap,
         events: &arguments.events,
+        decisions: arguments.decisions,
     };
     let Some(file) = arguments.batch.load(path, &not_simulated, traces)? else {
         return Ok(ExitCode::from(2));
@@ -146,7 +157,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let whole = Once::new();
     let note_parts = |parts: Parts| {
         if arguments.cores.get() > 1 && parts.count == 1 && !arguments.batch.quiet {
-            let why = match traces::has_all(&arguments.pcap) {
+            let why = match traces::has_all(&arguments.pcap) || arguments.decisions {
                 true => ONE_FILE,
                 false => NOT_SPLIT,
             };

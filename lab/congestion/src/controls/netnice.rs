@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::above_floor::Above;
 use crate::congestion_control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
+use crate::decisions::{Observer, Teller};
 use crate::floor::Floor;
 use crate::netnice::{self, NetNice};
 use netnice_parameters::exchange::Report;
@@ -19,6 +20,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
         Box::new(NetNiceControl {
             policy: NetNice::new(&settings.policy_parameters()),
             above: Above::new(&settings.policy_parameters()),
+            teller: None,
         })
     },
 };
@@ -32,6 +34,8 @@ pub struct NetNiceControl {
     policy: NetNice,
     /// Of a connection above a floor.
     above: Option<Above>,
+    /// Of a connection whose decisions are observed.
+    teller: Option<Teller>,
 }
 
 impl NetNiceControl {
@@ -39,6 +43,13 @@ impl NetNiceControl {
     /// this.
     fn set_ssthresh(window: &mut Window) {
         window.ssthresh = (whole_packets(window.cwnd) / 2).max(MINIMUM_CWND).into();
+    }
+
+    /// Tells of what was decided since the last call.
+    fn tell(&mut self, now_ns: u64, cwnd_before: u32, cwnd: u32) {
+        if let Some(teller) = &mut self.teller {
+            teller.tell(now_ns, self.policy.decided(), cwnd_before, cwnd);
+        }
     }
 }
 
@@ -77,6 +88,9 @@ impl CongestionControl for NetNiceControl {
             at_receiver: false,
             retransmitted: ack.retransmitted,
         };
+        let before = whole_packets(window.cwnd);
+        // A recovery that was taken back.
+        self.tell(ack.now_ns, before, before);
         let cwnd = match &mut self.above {
             None => self.policy.on_ack(&ack_of_policy),
             Some(above) => {
@@ -85,6 +99,7 @@ impl CongestionControl for NetNiceControl {
             }
         };
         window.cwnd = cwnd.into();
+        self.tell(ack.now_ns, before, cwnd);
     }
 
     fn on_loss(&mut self, _congestion: &Congestion, window: &mut Window) {
@@ -133,6 +148,10 @@ impl CongestionControl for NetNiceControl {
             None => self.policy.burst_packets(),
             Some(above) => above.burst_packets(&self.policy),
         }
+    }
+
+    fn observe(&mut self, observer: &Observer) {
+        self.teller = Some(Teller::new(observer, false));
     }
 
     fn report(&self) -> Option<Report> {

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::decisions::Observer;
 use crate::floor::Floor;
 use crate::netnice_receiver::{Advertised, Group, Path, Segment};
 use netnice_parameters::exchange::{Parameters, Report};
@@ -44,6 +45,10 @@ pub trait ReceiverPolicy: fmt::Debug + Send {
 
     /// Returns the limit to keep for the window, in bytes: the latest window, or, while that is 0, the one that opens it.
     fn clamp_bytes(&self) -> u32;
+
+    /// Has netnice's decisions told, of a connection that begins at `now_ns`, in segments' time `now_us`; other policies
+    /// make none.
+    fn observe(&mut self, _observer: &Observer, _now_ns: u64, _now_us: u32) {}
 
     /// The report of the policy.
     fn report(&self) -> Report;

@@ -3,6 +3,7 @@
 
 use super::interface::{Member, Opening, ReceiverPolicy, Registration};
 use crate::above_floor::ReceiverAbove;
+use crate::decisions::{Observer, Teller};
 use crate::netnice_receiver::{Advertised, Receiver, RoundTrip, Segment};
 use netnice_parameters::exchange::Report;
 
@@ -26,6 +27,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
             above: member.as_ref().and_then(|_| ReceiverAbove::new(parameters)),
             member,
             low_bytes: 0,
+            told: None,
         })
     },
 };
@@ -40,10 +42,23 @@ struct NetNiceReceiver {
     above: Option<ReceiverAbove>,
     /// What low priority advertised last, in bytes.
     low_bytes: u32,
+    /// Of a connection whose decisions are observed.
+    told: Option<Told>,
 }
 
-impl ReceiverPolicy for NetNiceReceiver {
-    fn window(&mut self, segment: &Segment, advertised: &Advertised) -> u32 {
+/// Tells of decisions by a clock that does not wrap.
+#[derive(Debug, Clone)]
+struct Told {
+    teller: Teller,
+    /// Time of the latest segment, and the same as it had it.
+    now_ns: u64,
+    now_us: u32,
+    window_bytes: u32,
+}
+
+impl NetNiceReceiver {
+    /// Returns the window to advertise, in bytes.
+    fn decide(&mut self, segment: &Segment, advertised: &Advertised) -> u32 {
         let mut segment = *segment;
         segment.may_close &= self.member.is_some() && self.round_trip.is_none();
         if let Some(round_trip) = self.round_trip.as_deref_mut() {
@@ -70,10 +85,37 @@ impl ReceiverPolicy for NetNiceReceiver {
             Some(above) => above.window(&self.policy, &mut shared.floor, &segment, self.low_bytes),
         }
     }
+}
+
+impl ReceiverPolicy for NetNiceReceiver {
+    fn window(&mut self, segment: &Segment, advertised: &Advertised) -> u32 {
+        let window = self.decide(segment, advertised);
+        if let Some(told) = &mut self.told {
+            told.now_ns += u64::from(segment.now_us.wrapping_sub(told.now_us)) * 1000;
+            told.now_us = segment.now_us;
+            (told.teller).tell(
+                told.now_ns,
+                self.policy.decided(),
+                told.window_bytes,
+                window,
+            );
+            told.window_bytes = window;
+        }
+        window
+    }
 
     fn clamp_bytes(&self) -> u32 {
         let floor_bytes = self.above.as_ref().map_or(0, ReceiverAbove::window_bytes);
         self.policy.clamp_bytes().max(floor_bytes)
+    }
+
+    fn observe(&mut self, observer: &Observer, now_ns: u64, now_us: u32) {
+        self.told = Some(Told {
+            teller: Teller::new(observer, true),
+            now_ns,
+            now_us,
+            window_bytes: self.policy.clamp_bytes(),
+        });
     }
 
     fn report(&self) -> Report {

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use netnice_congestion::congestion_control::MarkFeedback;
+use netnice_congestion::decisions::Observer;
 use netnice_congestion::floor::Floor;
 use netnice_congestion::receivers::Shared;
 use netnice_congestion::registry;
@@ -28,6 +29,7 @@ use crate::tcp::{
     SenderConfig, TimeoutConfig,
 };
 use crate::trace::captures::LinkCapture;
+use crate::trace::decisions::DecisionTrace;
 use crate::traffic::{Traffic, Web};
 
 /// Controls instead of those that the scenario names, by the name of the flows.
@@ -41,6 +43,7 @@ pub(crate) fn prepare(
     traces: Option<&Traces>,
     (engine, cores): (EngineOptions, NonZeroUsize),
     outside: &OutsideControls,
+    decisions: Option<&DecisionTrace>,
 ) -> Result<Prepared, RunError> {
     let traced = traces.map(|traces| (traces, traces.files(layout)));
     let links = layout.links.iter().enumerate().map(|(index, link)| {
@@ -66,6 +69,7 @@ pub(crate) fn prepare(
     };
     let mut controls = Controls {
         outside,
+        decisions,
         last: None,
         paths: Paths::new(),
         floors: HashMap::new(),
@@ -206,6 +210,7 @@ type Paths = HashMap<(String, usize, usize), Arc<Mutex<Shared>>>;
 /// The parts that flows of one group have in common.
 struct Controls<'a> {
     outside: &'a OutsideControls,
+    decisions: Option<&'a DecisionTrace>,
     /// The congestion control of the group seen last: the flows of a group follow on one another.
     last: Option<(Arc<FlowGroup>, MakeControl)>,
     paths: Paths,
@@ -219,11 +224,20 @@ impl Controls<'_> {
         let make = self.of(flow)?;
         let key = (flow.group.name.clone(), sender);
         let shared = self.floors.entry(key).or_default().clone();
+        let observer = self.observer(flow);
         Ok(Arc::new(move || {
             let mut control = make();
             control.join(&shared, mss);
+            if let Some(observer) = &observer {
+                control.observe(observer);
+            }
             control
         }))
+    }
+
+    /// Returns what takes note of the decisions at one end of a flow, if somebody wants to know them.
+    fn observer(&self, flow: &NetworkFlow) -> Option<Observer> {
+        self.decisions.map(|trace| trace.observer(&flow.name))
     }
 
     fn of(&mut self, flow: &NetworkFlow) -> Result<MakeControl, RunError> {
@@ -297,7 +311,7 @@ fn tcp_spec(
         .get()
         .saturating_sub(group.header_size.get());
     let mss = u32::try_from(mss).unwrap_or(u32::MAX);
-    let low_priority = low_priority(flow, (sender, receiver), mss, &mut controls.paths)?;
+    let low_priority = low_priority(flow, (sender, receiver), mss, controls)?;
     let largest_window = match low_priority {
         Some(_) => LARGEST_GOVERNED_WINDOW,
         None => u32::MAX,
@@ -364,7 +378,7 @@ fn low_priority(
     flow: &NetworkFlow,
     (sender, receiver): (usize, usize),
     mss: u32,
-    paths: &mut Paths,
+    controls: &mut Controls<'_>,
 ) -> Result<Option<LowPriority>, RunError> {
     let wanted = flow
         .group
@@ -380,12 +394,13 @@ fn low_priority(
     let one_path = flow.senders.len() == 1 && flow.receivers.len() == 1;
     let shared = one_path.then(|| {
         let key = (flow.group.name.clone(), sender, receiver);
-        paths.entry(key).or_default().clone()
+        controls.paths.entry(key).or_default().clone()
     });
     Ok(Some(LowPriority {
         control,
         mss,
         shared,
+        observer: controls.observer(flow),
     }))
 }
 

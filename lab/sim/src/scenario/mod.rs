@@ -11,4 +11,4 @@ pub use build::OutsideControls;
 pub use run::{
     run, run_laid_out, run_on, run_on_cores, run_with_controls, run_with_traces, simulation,
 };
-pub use trace_files::{Selection, Traces};
+pub use trace_files::{DECISIONS_FILE, Selection, Traces};

@@ -25,7 +25,7 @@ pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError
     let layout = layout(scenario)?;
     check(scenario, &layout)?;
     let none = OutsideControls::new();
-    let prepared = build::prepare(scenario, &layout, seed, None, (engine, ONE), &none)?;
+    let prepared = build::prepare(scenario, &layout, seed, None, (engine, ONE), &none, None)?;
     match prepared {
         Prepared::Whole(simulation) => Ok(simulation),
         _ => unreachable!("one core takes one part"),
@@ -126,13 +126,22 @@ fn run_all(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Option<(RunResults, Parts)>, RunError> {
     check(scenario, &layout)?;
+    let decisions = traces.map_or(Ok(None), Traces::begin_decisions)?;
     let mut controls_of_files = scenario.flows.iter();
-    // Code from outside may keep state that flows share.
+    // Code from outside may keep state that flows share, and decisions have one order.
     let cores = match controls_of_files.any(|flow| flow.congestion_control.file.is_some()) {
-        false if controls.is_empty() => cores,
+        false if controls.is_empty() && decisions.is_none() => cores,
         _ => ONE,
     };
-    let prepared = build::prepare(scenario, &layout, seed, traces, (engine, cores), controls)?;
+    let prepared = build::prepare(
+        scenario,
+        &layout,
+        seed,
+        traces,
+        (engine, cores),
+        controls,
+        decisions.as_ref(),
+    )?;
     let parts = prepared.parts();
     // Of a hundred thousand flows the rest takes as much memory as what the run needs of them: results need their groups alone.
     let groups = layout.flows.iter().map(|flow| flow.group.clone());
@@ -153,6 +162,8 @@ fn run_all(
         };
         packets.map_err(failed(traces.merged_file()))?;
         events.map_err(failed(traces.events_file()))?;
+        let decided = decisions.map_or(Ok(()), |decisions| decisions.finish());
+        decided.map_err(failed(traces.decisions_file()))?;
     }
     if let Some(reason) = failed() {
         return Err(RunError::ControlFile(reason));

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-#[cfg(feature = "parquet")]
 use std::io::BufWriter;
 #[cfg(feature = "parquet")]
 use std::io::{self, Write as _};
@@ -16,6 +15,7 @@ use netnice_scenario::Layout;
 
 use crate::error::RunError;
 use crate::scenario::write_behind::WriteBehind;
+use crate::trace::decisions::DecisionTrace;
 #[cfg(feature = "parquet")]
 use crate::trace::events::EventSink;
 use crate::trace::link_capture::Capture;
@@ -34,6 +34,8 @@ pub struct Traces {
     /// Directions of links whose events are written to [`EVENTS_FILE`], a Parquet file; none without the feature
     /// `parquet`.
     pub events: Selection,
+    /// netnice's decisions are written to [`DECISIONS_FILE`], a line of JSON each.
+    pub decisions: bool,
 }
 
 /// The name of the file with the packets of all links.
@@ -41,6 +43,9 @@ pub const MERGED_FILE: &str = "all.pcapng";
 
 /// The name of the file of events.
 pub const EVENTS_FILE: &str = "events.parquet";
+
+/// The name of the file of decisions.
+pub const DECISIONS_FILE: &str = "decisions.jsonl";
 
 /// Some directions of links.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +93,22 @@ impl Traces {
     /// The file of events; `None` if there is none.
     pub fn events_file(&self) -> Option<PathBuf> {
         (self.events != Selection::NONE).then(|| self.directory.join(EVENTS_FILE))
+    }
+
+    /// The file of decisions; `None` if there is none.
+    pub fn decisions_file(&self) -> Option<PathBuf> {
+        (self.decisions).then(|| self.directory.join(DECISIONS_FILE))
+    }
+
+    /// The beginning of the file of decisions, if there is one.
+    pub(crate) fn begin_decisions(&self) -> Result<Option<DecisionTrace>, RunError> {
+        let Some(path) = self.decisions_file() else {
+            return Ok(None);
+        };
+        match File::create(&path) {
+            Ok(file) => Ok(Some(DecisionTrace::new(Box::new(BufWriter::new(file))))),
+            Err(error) => Err(RunError::Trace { path, error }),
+        }
     }
 
     /// The beginning of the file of events in a network; `None` if there is none.

@@ -2,6 +2,7 @@
 //! Packet traces of links.
 
 pub(crate) mod captures;
+pub(crate) mod decisions;
 pub(crate) mod events;
 pub(crate) mod headers;
 pub(crate) mod link_capture;

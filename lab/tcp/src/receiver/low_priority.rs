@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use netnice_congestion::decisions::Observer;
 use netnice_congestion::netnice_receiver::{Advertised, Segment as Leaving};
 use netnice_congestion::receivers::{Member, Opening, ReceiverPolicy, Shared, Wanted};
 use netnice_parameters::exchange::Report;
@@ -34,6 +35,8 @@ pub struct LowPriority {
     pub mss: u32,
     /// Shared by the connections of a group from one sender to one receiver; `None` where each knows only itself.
     pub shared: Option<Arc<Mutex<Shared>>>,
+    /// Told of netnice's decisions, if somebody wants to know them.
+    pub observer: Option<Observer>,
 }
 
 /// The advertised window of one connection. Its part in Linux is `tcp_set_window_clamp`, `tcp_grow_window` and
@@ -146,13 +149,18 @@ impl WindowControl {
                 .set_first_round_trip(first_rtt_ns, self.least_rto_ns);
         }
         self.policy.get_or_insert_with(|| {
-            self.wanted.control.open(Opening {
+            let now_us = microseconds(&self.clock, now);
+            let mut policy = self.wanted.control.open(Opening {
                 window_bytes: self.window,
                 mss: self.wanted.mss,
-                now_us: microseconds(&self.clock, now),
+                now_us,
                 timestamps: self.timestamps,
                 member: self.member.clone(),
-            })
+            });
+            if let Some(observer) = &self.wanted.observer {
+                policy.observe(observer, now.as_nanos(), now_us);
+            }
+            policy
         })
     }
 
@@ -288,6 +296,7 @@ mod tests {
                 control: receivers::wanted("netnice", &ControlParameters::new()).unwrap(),
                 mss: 1448,
                 shared: None,
+                observer: None,
             },
         );
         let mut told = |counts: &[u8]| -> Vec<bool> {

@@ -171,6 +171,7 @@ fn download_by(receiver_control: &str, until: Time) -> Pipe<'static> {
         control: receivers::wanted(receiver_control, &ControlParameters::new()).unwrap(),
         mss: sender.mss,
         shared: None,
+        observer: None,
     };
     let mut pipe = Pipe::new(sender, receiver, ONE_WAY_MS).data_fate(|number, segment| {
         match queue_ms(number, segment.tsval) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The traces of `--pcap` and `--events`.
+//! The traces of `--pcap`, `--events` and `--decisions`.
 
 use std::fs;
 use std::path::Path;
@@ -23,6 +23,8 @@ pub struct WantedTraces<'a> {
     pub pcap: &'a [String],
     /// By `--events`.
     pub events: &'a [String],
+    /// netnice's decisions, by `--decisions`.
+    pub decisions: bool,
 }
 
 impl WantedTraces<'_> {
@@ -44,7 +46,8 @@ impl WantedTraces<'_> {
 
     /// Returns the place of a run's traces below the directory of results; `None` without traces.
     pub fn of_run(&self, results: Option<&Path>, point: usize, seed: u64) -> Option<Traces> {
-        let results = results.filter(|_| !self.pcap.is_empty() || !self.events.is_empty())?;
+        let results = results
+            .filter(|_| !self.pcap.is_empty() || !self.events.is_empty() || self.decisions)?;
         let selection = |links: &[String]| match has_all(links) {
             true => Selection::All,
             false => Selection::Named(links.to_vec()),
@@ -54,6 +57,7 @@ impl WantedTraces<'_> {
             links: selection(self.pcap),
             snap_length: SNAP_LENGTH,
             events: selection(self.events),
+            decisions: self.decisions,
         })
     }
 }
@@ -69,7 +73,9 @@ pub fn are_there(traces: &Traces, point: &Point) -> bool {
         return false;
     };
     let packets = traces.files(&network).into_iter().flatten();
-    let mut files = (packets.chain(traces.merged_file())).chain(traces.events_file());
+    let mut files = (packets.chain(traces.merged_file()))
+        .chain(traces.events_file())
+        .chain(traces.decisions_file());
     files.all(|file| file.exists())
 }
 
