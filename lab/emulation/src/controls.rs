@@ -24,6 +24,8 @@ pub(super) struct Controls {
     registered: Option<(Pins, Attacher)>,
     /// Those compiled from files, by the file's name in the scenario.
     files: Vec<(String, Control)>,
+    /// The flows whose senders have a floor, by their place here.
+    floors: Vec<String>,
 }
 
 impl Controls {
@@ -42,6 +44,12 @@ impl Controls {
                 }
             } else if !ours.iter().any(|known| known.name() == given.name) {
                 ours.extend(Control::find(&given.name));
+            }
+        }
+        let mut floors = Vec::new();
+        for flow in flows.clone() {
+            if settings_of(&files, &flow.congestion_control)?.is_some_and(|own| own.floor() > 0) {
+                floors.push(flow.name.clone());
             }
         }
         let receivers = flows.filter_map(|flow| flow.receiver.at_low_priority());
@@ -72,16 +80,8 @@ impl Controls {
             receiving,
             registered: Some((pins, attacher)),
             files,
+            floors,
         })
-    }
-
-    /// Returns the control of netnice, or in a file, that a flow names.
-    fn find(&self, control: &CongestionControl) -> Option<Control> {
-        let mut files = self.files.iter();
-        match files.find(|(name, _)| *name == control.name) {
-            Some((_, file)) => Some(*file),
-            None => Control::find(&control.name).ok(),
-        }
     }
 
     /// Makes a TCP socket of IPv4 in the calling thread's network namespace; with `receiver`, one whose received data that
@@ -107,22 +107,21 @@ impl Controls {
     }
 
     /// Selects a flow's control on a socket that is not connected yet.
-    pub(super) fn put(&self, socket: &Socket, control: &CongestionControl) -> Result<(), LabError> {
-        match (&self.registered, self.find(control)) {
-            (Some((_, attacher)), Some(ours)) => {
-                let parameters = match ours.is_from_file() {
-                    true => Parameters::default(),
-                    false => ours
-                        .parameters(&control.control_parameters())
-                        .map_err(|error| LabError::Parameter(error.to_string()))?,
-                };
-                let settings = Settings {
-                    control: ours,
-                    parameters,
-                    // The scenario sets the code point.
-                    mark: false,
-                    ..Settings::default()
-                };
+    pub(super) fn put(
+        &self,
+        socket: &Socket,
+        flow: &str,
+        control: &CongestionControl,
+    ) -> Result<(), LabError> {
+        match (&self.registered, settings_of(&self.files, control)?) {
+            (Some((_, attacher)), Some(settings)) => {
+                let mut floors = self.floors.iter();
+                let group = floors.position(|name| name == flow);
+                let group = group.map_or(0, group_of);
+                if group != 0 {
+                    attacher.set_floor(group, settings.floor())?;
+                }
+                let settings = Settings { group, ..settings };
                 Ok(attacher.govern(SockRef::from(socket).as_fd(), &settings)?)
             }
             _ => set_congestion(socket, &control.name),
@@ -138,11 +137,48 @@ impl Controls {
     /// Unregisters the controls, unless others use them.
     pub(super) fn close(self) -> netnice_kernel::Result<()> {
         drop(self.receiving);
+        if let Some((_, attacher)) = &self.registered {
+            for number in 0..self.floors.len() {
+                let _ = attacher.set_floor(group_of(number), 0);
+            }
+        }
         match self.registered {
             Some((pins, _)) => pins.close().map(drop),
             None => Ok(()),
         }
     }
+}
+
+/// The group of a flow with a floor, by its place. No cgroup has such a number, no supervisor, and no other lab.
+fn group_of(place: usize) -> u64 {
+    3 << 62 | u64::from(std::process::id()) << 16 | place as u64
+}
+
+/// The settings by which sockets get a control of netnice, or one in a file; `None` for the kernel's own.
+fn settings_of(
+    files: &[(String, Control)],
+    control: &CongestionControl,
+) -> Result<Option<Settings>, LabError> {
+    let file = files.iter().find(|(name, _)| *name == control.name);
+    let (ours, parameters) = match file {
+        Some((_, file)) => (*file, Parameters::default()),
+        None => match Control::find(&control.name) {
+            Ok(ours) => {
+                let parameters = ours.parameters(&control.control_parameters());
+                let parameters =
+                    parameters.map_err(|error| LabError::Parameter(error.to_string()))?;
+                (ours, parameters)
+            }
+            Err(_) => return Ok(None),
+        },
+    };
+    Ok(Some(Settings {
+        control: ours,
+        parameters,
+        // The scenario sets the code point.
+        mark: false,
+        ..Settings::default()
+    }))
 }
 
 /// Fails if the kernel would have one name for two files.

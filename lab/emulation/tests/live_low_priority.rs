@@ -109,3 +109,32 @@ fn low_priority_yields_and_netnice_fills_an_idle_link() {
     let bulk = goodput(&results, "loaded_own");
     assert!(bulk > 0.7 * idle, "bulk gets {bulk:.0} of {idle:.0} bit/s");
 }
+
+/// The lab passes a floor on to the kernel: without it these flows would get less than a tenth.
+#[test]
+fn flows_above_a_floor_get_it_beside_another() {
+    let mut cases = Cases::new();
+    for (case, low) in [
+        (
+            "sent",
+            "congestion_control = { name = \"netnice\", at_least_bps = 2e6 }",
+        ),
+        (
+            "received",
+            "congestion_control = \"cubic\"\nreceiver = { name = \"netnice\", at_least_bps = 2e6 }",
+        ),
+    ] {
+        cases.add(case, &[("other", "cubic", "")]);
+        let _ = writeln!(
+            cases.0,
+            "[[flows]]\nname = \"{case}_low\"\nfrom = \"{case}_source\"\nto = \"{case}_sink\"\ncount = 2\n{low}"
+        );
+    }
+    let results = cases.run();
+    for case in ["sent", "received"] {
+        let group = format!("{case}_low");
+        let flows = results.flows.iter().filter(|flow| flow.group == group);
+        let got: f64 = flows.map(|flow| flow.goodput_bps).sum();
+        assert!((1.5e6..3e6).contains(&got), "{case}: {got}");
+    }
+}

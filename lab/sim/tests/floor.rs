@@ -256,3 +256,12 @@ fn downloads_fill_an_idle_line_whatever_the_floor() {
         assert!(alone(Some(FLOOR)) > 0.99 * alone(None), "{connections}");
     }
 }
+
+#[test]
+fn one_connection_gets_the_floor_beside_bbr() {
+    let beside = |bed: Bed| bed.flow("other", "\"bbr\"", "");
+    let seat = mean_goodput(&beside(Bed::new().cubic("seat", 1)), "seat");
+    let got = mean_goodput(&beside(Bed::new().low(Some(FLOOR), 1)), "low");
+    println!("beside bbr: {got:.0}, one CUBIC flow {seat:.0}");
+    assert!(got > 0.95 * seat.min(FLOOR) && got < 1.1 * seat.max(FLOOR));
+}

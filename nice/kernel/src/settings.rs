@@ -39,7 +39,7 @@ pub struct Settings {
     pub mark: bool,
     /// True if UDP to port 443, which is QUIC, is refused, so that programs fall back to TCP. In cgroups only.
     pub no_quic: bool,
-    /// Group in which connections that are open already have a part of the floor; 0 for none.
+    /// Group in whose floor connections have a part that are governed one by one, as those open already; 0 for none.
     pub group: u64,
     /// Direction in which data gets low priority. The control, its mark and the guard over both apply to sent data.
     /// Received data is governed in cgroups only.

@@ -90,7 +90,8 @@ impl Programs<'_> {
             if group.tcp.pacing {
                 pace(&socket)?;
             }
-            self.controls.put(&socket, &group.congestion_control)?;
+            self.controls
+                .put(&socket, &group.name, &group.congestion_control)?;
         } else if let Some(window) = group.tcp.receiver_window {
             // A fixed buffer keeps the kernel from growing the window.
             let buffer = usize::try_from(window.get().saturating_mul(4)).unwrap_or(usize::MAX);

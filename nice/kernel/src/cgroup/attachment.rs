@@ -252,8 +252,9 @@ impl Attacher {
         self.storage.totals(group)
     }
 
-    /// Sets the rate that the sockets of a cgroup get at least together, in bytes per second; 0 for no floor.
-    pub(crate) fn set_floor(&self, group: u64, bytes_per_second: u64) -> Result<()> {
+    /// Sets the rate that the sockets of a group get at least together, in bytes per second; 0 for no floor. The group is a cgroup's
+    /// number, or any other that [`Settings::group`] has.
+    pub fn set_floor(&self, group: u64, bytes_per_second: u64) -> Result<()> {
         self.storage.set_floor(group, bytes_per_second)
     }
 
