@@ -34,6 +34,17 @@ POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
 	return netnice_threshold_at_us(state, state->believed.packet_ns);
 }
 
+/*
+ * Returns whether delays vary by much without others: their range makes the threshold, and is twice its floor, more than a queue
+ * too short for the threshold makes.
+ */
+POLICY_INLINE int netnice_is_noisy(const struct netnice *state)
+{
+	u32 packets_us = NETNICE_THRESHOLD_HALF_PACKETS * (state->believed.packet_ns / 2000);
+
+	return state->believed.spread_us > 2 * state->measured.threshold_floor_us + packets_us;
+}
+
 /* Window that fills the path without a queue, at the highest delivery rate measured. */
 POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
 {

@@ -54,6 +54,7 @@ enum netnice_phase {
 	D(VISIT,          WINDOW,  YIELD,   QUEUE,      "a probe", "others who come often and briefly")                \
 	D(OTHERS_START,   WINDOW,  YIELD,   QUEUE,      "a probe", "others in slow start")                             \
 	D(BLIND_LOSS,     ANY,     YIELD,   LOSSES,     "a probe", "losses of others that no delay announces")         \
+	D(OVERFLOW,       FILL,    YIELD,   LOSSES,     "a probe", "a queue of others that overflows in a return")     \
 	D(POLICER,        USE,     YIELD,   LOSSES,     "a probe", "a policer that passes less than before")           \
 	D(FAIR_QUEUE,     WINDOW,  SHARE,   FAIR_QUEUE, "a train", "a rate that falls as in a fair queue")             \
 	D(UNSAMPLED,      USE,     YIELD,   UNMEASURED, "a probe", "a small window without samples, at a receiver")    \

@@ -105,6 +105,15 @@ POLICY_INLINE int netnice_returns_blindly(const struct netnice *state)
 	       state->decided.probe_rounds > NETNICE_PROBE_ROUNDS;
 }
 
+/* Returns whether, in such a return, a queue of others that no burst fills has overflowed. */
+POLICY_INLINE int netnice_returns_to_others(const struct netnice *state,
+					    const struct netnice_ack *ack, u32 cwnd)
+{
+	return netnice_returns_blindly(state) &&
+	       netnice_met_more_than(state, NETNICE_LONG_BURST_PACKETS) &&
+	       netnice_met_queue_of_others(state, ack, cwnd);
+}
+
 /*
  * Returns whether others made most of a queue, too short for the threshold, that has overflowed, or use a quarter of the
  * path or more. In the first slow start the path is not known yet, and during a return the window has been small.
@@ -118,7 +127,8 @@ POLICY_INLINE int netnice_met_short_queue_of_others(const struct netnice *state,
 	if (!netnice_is_in_slow_start(state))
 		return netnice_met_queue_of_others(state, ack, cwnd + (cwnd + 2) / 3) ||
 		       netnice_met_standing_queue(state, cwnd);
-	return netnice_returns_blindly(state) && netnice_met_standing_queue(state, cwnd);
+	return netnice_returns_to_others(state, ack, cwnd) ||
+	       (netnice_returns_blindly(state) && netnice_met_standing_queue(state, cwnd));
 }
 
 /*
@@ -286,6 +296,7 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 {
 	POLICY_STEP_NEEDS(state && ack);
 	u32 product = netnice_bandwidth_delay_product(state);
+	int returns = netnice_returns_to_others(state, ack, cwnd);
 	int blind = netnice_is_blind(state, ack, cwnd);
 	int others = blind ? netnice_met_short_queue_of_others(state, ack, cwnd) :
 			     state->measured.over_packets &&
@@ -312,6 +323,8 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	}
 	if (blind)
 		return netnice_on_blind_loss(state, cwnd, others);
+	if (returns && others)
+		return netnice_yield_blindly(state, NETNICE_BECAUSE_OVERFLOW);
 	if (others)
 		state->losses.blind_rounds = NETNICE_BLIND_ROUNDS;
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);

@@ -12,7 +12,7 @@
  *              queue empties (and all flows see the true minimum) and flows converge to equal
  *              shares. Beside a flow that keeps a queue it reaches two packets within rounds.
  *   yielding   two packets back to back (so that no ACK is delayed) every 1, 2, 4, 8 round trips,
- *              until four probes in a row met no queue.
+ *              until four probes in a row met no queue, or one where delays vary.
  *   return     in slow start to a quarter of the path's capacity, then by a quarter per round: the
  *              overflow of a short queue would cost a best-effort flow half of its window.
  *   loss       Reno's answer. If the queue is too short to show as delay, a second loss that no

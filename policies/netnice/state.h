@@ -45,13 +45,14 @@
 #define NETNICE_CLOCK_WRAPS_S 4294U   /* of microseconds in 32 bits */
 #define NETNICE_LOW_SUPPORT 8U /* of a sample below the minimum; each other one takes 1 away */
 #define NETNICE_LOW_ENOUGH 24U /* three in a row, or a few more among others */
-#define NETNICE_UNDER_RATE_PARTS 12U /* with pacing's excess of 1/15: 98 % of the link's rate */
-#define NETNICE_BLIND_ROUNDS 31U     /* after a blind loss without growth over the plateau */
-#define NETNICE_HOLD_PACKETS 400U    /* and while the link takes so many, */
-#define NETNICE_HOLD_US 500000U      /* but no longer than that */
-#define NETNICE_BURST_PACKETS 4U     /* in a queue: a burst of a single flow is shorter */
-#define NETNICE_START_PACKETS 12U    /* more than the initial window of a page (RFC 6928: ten) */
-#define NETNICE_BLIND_PROBES 3U      /* clean probes that end yielding after a blind loss */
+#define NETNICE_UNDER_RATE_PARTS 12U   /* with pacing's excess of 1/15: 98 % of the link's rate */
+#define NETNICE_BLIND_ROUNDS 31U       /* after a blind loss without growth over the plateau */
+#define NETNICE_HOLD_PACKETS 400U      /* and while the link takes so many, */
+#define NETNICE_HOLD_US 500000U        /* but no longer than that */
+#define NETNICE_BURST_PACKETS 4U       /* in a queue: a burst of a single flow is shorter */
+#define NETNICE_START_PACKETS 12U      /* more than the initial window of a page (RFC 6928: ten) */
+#define NETNICE_LONG_BURST_PACKETS 16U /* what a busy machine sends at once is shorter */
+#define NETNICE_BLIND_PROBES 3U        /* clean probes that end yielding after a blind loss */
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
 #define NETNICE_BLIND_SCALE_LIMIT 4U
 #define NETNICE_REPAIR_ROUNDS 4U       /* from probe to probe in a recovery, at most */

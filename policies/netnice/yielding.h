@@ -22,9 +22,11 @@ POLICY_INLINE int netnice_sends_probes(const struct netnice *state, const struct
 	return !ack->at_receiver && netnice_yields(state);
 }
 
-/* Returns the clean probes in a row that end yielding. */
+/* Returns the clean probes in a row that end yielding: one where delays vary, since several in a row hardly ever come there. */
 POLICY_INLINE u32 netnice_clean_probes(const struct netnice *state)
 {
+	if (netnice_is_noisy(state))
+		return 1;
 	return state->decided.brief_stays ? NETNICE_BRIEF_CLEAN_PROBES : NETNICE_CLEAN_PROBES;
 }
 

@@ -369,26 +369,6 @@ fn on_short_paths_a_loss_is_forgiven_after_400_packets() {
     assert_ne!(phase(94), Phase::Yielding);
 }
 
-#[test]
-fn a_queue_within_the_threshold_prolongs_a_yielding() {
-    // Three clean probes end it; of those that meet more than a quarter of a millisecond, 32 begin the count anew.
-    let probes = |queue_us| {
-        let mut connection = Connection::lost_on(FAST, SHORT_QUEUE_US, 40);
-        connection.rounds_on(FAST, SHORT_QUEUE_US, 20, 36);
-        connection.lose_on(FAST, SHORT_QUEUE_US);
-        (1..100)
-            .find(|_| {
-                assert_eq!(connection.phase(), Phase::Yielding);
-                connection.probe_on(FAST, queue_us);
-                connection.phase() != Phase::Yielding
-            })
-            .expect("it ends")
-    };
-    // The last ACK of the recovery was a probe, too, and met the queue of the loss.
-    assert_eq!(probes(2 * FAST_PACKET_US), 3);
-    assert_eq!(probes(3 * FAST_PACKET_US), 31 + 3);
-}
-
 /// A connection that lost `lost` packets of a window of 40 without a queue, after the round trip that followed.
 fn policed(lost: u32) -> Connection {
     let mut connection = Connection::settled(40);

@@ -431,6 +431,32 @@ fn four_probes_in_a_row_that_meet_no_queue_end_a_yielding() {
 }
 
 #[test]
+fn one_clean_probe_ends_a_yielding_where_delays_vary() {
+    let probes = |jitter_us: u32| {
+        let mut connection = Connection::settled(20);
+        // A range of twice `jitter_us` within a round, less two packets.
+        for sample in 0..1_000 {
+            connection.step([0, jitter_us, 2 * jitter_us, jitter_us][sample % 4]);
+            connection.cwnd = 20;
+        }
+        while connection.phase() != Phase::Yielding {
+            connection.until_back_off(50_000);
+        }
+        (1..10)
+            .find(|_| {
+                connection.cwnd = 2;
+                connection.step(0);
+                connection.phase() != Phase::Yielding
+            })
+            .expect("it ends")
+    };
+    assert_eq!(probes(0), 4);
+    // 2.4 ms less than 4 ms are less than twice the floor, 1 ms, and one and a half packets of 1.2 ms.
+    assert_eq!(probes(2_000), 4);
+    assert_eq!(probes(8_000), 1);
+}
+
+#[test]
 fn what_differs_within_every_round_is_jitter_and_raises_the_threshold() {
     let mut connection = Connection::settled(20);
     assert_eq!(connection.control.report().threshold_us, PACKET_US * 3 / 2);

@@ -64,7 +64,7 @@ impl Connection {
     fn suspicious() -> Self {
         let mut connection = Self::settled(40);
         connection.back_off_and_empty(PACKET_US);
-        for _ in 0..5 {
+        for _ in 0..3 {
             assert_eq!(connection.phase(), Phase::Avoidance);
             connection.back_off_and_empty(2 * PACKET_US);
         }
@@ -76,23 +76,6 @@ impl Connection {
 #[test]
 fn a_rate_that_falls_suddenly_is_probed_by_trains() {
     let connection = Connection::suspicious();
-    assert_eq!(connection.control.burst_packets(), 6);
-}
-
-#[test]
-fn rounds_at_a_low_rate_count_like_back_offs() {
-    let mut connection = Connection::settled(40);
-    connection.back_off_and_empty(PACKET_US);
-    connection.back_off_and_empty(2 * PACKET_US);
-    // 40 rounds count as one back-off, and each has 17 or 20 ACKs.
-    for _ in 0..300 * 20 {
-        let mut ack = connection.ack(0);
-        ack.rate_interval_us = 2 * ack.rate_delivered * PACKET_US;
-        connection.cwnd = connection.control.on_ack(&ack).min(40);
-    }
-    assert_eq!(connection.phase(), Phase::Avoidance);
-    connection.back_off_and_empty(2 * PACKET_US);
-    assert_eq!(connection.phase(), Phase::Yielding);
     assert_eq!(connection.control.burst_packets(), 6);
 }
 
