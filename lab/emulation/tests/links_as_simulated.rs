@@ -136,6 +136,7 @@ fn links_draw_as_in_the_simulator() {
         links: Selection::Named(network.links.iter().map(|link| link.name.clone()).collect()),
         snap_length: 64,
         events: Selection::NONE,
+        decisions: false,
     };
     let seed = 3;
     netnice_sim::run_with_traces(file.scenario(), seed, Some(&traces), || true).unwrap();

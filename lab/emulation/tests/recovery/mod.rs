@@ -178,6 +178,7 @@ pub fn recorded_events(directory: &Path) -> (Traces, PathBuf) {
         links: Selection::NONE,
         snap_length: 0,
         events: Selection::Named(vec!["bottleneck".to_owned()]),
+        decisions: false,
     };
     let file = traces.events_file().unwrap();
     (traces, file)
