@@ -20,7 +20,7 @@ PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests \
 	tools/bench/ablation tools/bench/alternatives tools/bench/download_programs tools/bench/exporter_cost tools/bench/fast_paths \
-	tools/bench/mirrors tools/bench/paths tools/bench/programs.py tools/bench/start_up tools/check-links tools/cli-reference tools/layout tools/make-link-traces tools/promises \
+	tools/bench/mirrors tools/bench/paths tools/bench/programs.py tools/bench/start_up tools/check-links tools/cli-reference tools/decisions tools/layout tools/make-link-traces tools/promises tools/prove \
 	validation/compare_linux validation/compare_ns2 validation/compare_ns3 validation/comparison.py validation/farm \
 	validation/simulators.py validation/speed validation/linux/linux_cases.py validation/ns2/measure validation/ns2/cases.py \
 	validation/ns3/ns3_cases.py nice/cli/tests/program/downloads.py \
@@ -33,7 +33,7 @@ SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-distributions test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
-	fuzz chaos peers lint audit format docs book compare-ns install
+	prove fuzz chaos peers lint audit format docs book compare-ns install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -151,6 +151,9 @@ peers: ## Send to peers that lie, with netnice and with cubic: two minutes, need
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) tests/peers/peers --netnice target/release/netnice $(ARGS)
 
+prove: ## Prove what policies/proofs claims of netnice's control: half a minute
+	tools/prove $(ARGS)
+
 lint: ## Check style, common mistakes, and the licences and sources of crates
 	@tools/prerequisites build lint
 	@for manifest in $(MANIFESTS); do \
@@ -164,6 +167,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	target/ruff/bin/ruff check $(PYTHON_SOURCES)
 	target/ruff/bin/ruff format --check $(PYTHON_SOURCES)
 	tools/bench/ablation --check
+	tools/decisions --check
 	shellcheck $(SCRIPTS)
 	tools/check-links
 	tools/layout

@@ -3,7 +3,8 @@
  * netnice: the phases of a flow, and the table of all transitions between them. A transition has a reason, and the
  * reason alone says which phase comes next: netnice_move() is the only place that changes the phase.
  *
- * tools/state-diagram draws the table, and a build with assertions ends at a transition that it does not have.
+ * tools/decisions draws the table. A debug build ends at a transition that it does not have, and policies/proofs shows that
+ * there is none.
  */
 #ifndef NETNICE_POLICY_NETNICE_DECISIONS_H
 #define NETNICE_POLICY_NETNICE_DECISIONS_H
