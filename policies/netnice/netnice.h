@@ -29,199 +29,19 @@
 #define NETNICE_POLICY_NETNICE_H
 
 #include "integer.h"
-#include "netnice/gaps.h"
-#include "netnice/losses.h"
+#include "netnice/back_off.h"
 #include "netnice/believe.h"
+#include "netnice/decisions.h"
+#include "netnice/gaps.h"
+#include "netnice/growth.h"
+#include "netnice/longer_path.h"
+#include "netnice/losses.h"
+#include "netnice/policer.h"
+#include "netnice/reverse_path.h"
 #include "netnice/state.h"
 #include "netnice/trains.h"
 #include "netnice/yielding.h"
 #include "report.h"
-
-/*
- * Returns whether a window fills a way back that has a queue: the path without queues holds less than half of the window,
- * and so long a queue on the way there would have indicated congestion before.
- */
-POLICY_INLINE int netnice_fills_way_back(const struct netnice *state, u32 cwnd)
-{
-	return cwnd / 2 > netnice_bandwidth_delay_product(state);
-}
-
-/*
- * A flow's share of a queue equals its share of all data in flight. A queue on the way back holds some of that, too:
- * there the round trip is longer than its minimum and the queue make it.
- */
-POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, const struct netnice_ack *ack,
-				      u32 cwnd, u32 queue_us)
-{
-	u32 rest_us = state->measured.minimum_rtt_us;
-
-	/* A window that a receiver advertises may be more than the sender uses. */
-	if (!ack->at_receiver && netnice_fills_way_back(state, cwnd) &&
-	    ack->sample_rtt_us > state->measured.latest_queue_us)
-		rest_us = policy_max(rest_us, ack->sample_rtt_us - state->measured.latest_queue_us);
-	return policy_scale(cwnd, queue_us, (u64)rest_us + queue_us);
-}
-
-/*
- * Returns the plateau after an indication at `cwnd`, where the link took `filled` packets. Of what an earlier
- * plateau lies beyond that, but for two packets that rounding may miss, half remains: so a flow leaves to others
- * like it what they have gained. All remains where jitter makes `filled` too small. What growth and the ticks of a
- * clock add to a round's range is no jitter.
- */
-POLICY_INLINE u32 netnice_next_plateau(const struct netnice *state, u32 cwnd, u32 filled)
-{
-	u32 calm_us = policy_max(netnice_growth_us(state), state->measured.threshold_floor_us);
-	u32 plateau = policy_max(filled, policy_min(state->believed.plateau, cwnd));
-	u32 beyond = plateau - filled;
-
-	if (state->believed.spread_us > calm_us)
-		return plateau;
-	return plateau - (beyond - policy_min(beyond, NETNICE_PLATEAU_PACKETS)) / 2;
-}
-
-/*
- * The queue of an indication less what jitter adds to delays on average: a window without that leaves
- * the link idle.
- */
-POLICY_INLINE u32 netnice_standing_queue_us(const struct netnice *state)
-{
-	u32 spread_us = state->believed.spread_us;
-	u32 jitter_us = spread_us - policy_min(spread_us, netnice_growth_us(state));
-
-	return state->measured.over_queue_us -
-	       policy_min(state->measured.over_queue_us, jitter_us - jitter_us / 4);
-}
-
-/*
- * The back-off beyond the queue, a fraction of the window: rounded up in proportion to its
- * fractional part, so that small windows too back off in proportion, and flows converge to equal
- * shares.
- */
-POLICY_INLINE u32 netnice_surplus(u32 cwnd, u32 dither)
-{
-	u32 rounding = dither & ((1U << NETNICE_SURPLUS_SHIFT) - 1);
-
-	return (cwnd + rounding) >> NETNICE_SURPLUS_SHIFT;
-}
-
-/*
- * Returns whether the queue, where the last stays of others were brief, is longer than growth at the
- * path's capacity makes it: they have come again.
- */
-POLICY_INLINE int netnice_is_visited(const struct netnice *state)
-{
-	return state->decided.brief_stays && state->measured.over_queue_us >
-						     state->measured.minimum_rtt_us >>
-						     NETNICE_VISIT_SHIFT;
-}
-
-/*
- * Returns whether others are in slow start: soon after a back-off of a window that filled most of the path, and that a
- * queue on the way back does not explain, more packets wait than a burst of the flow's own or a page of others. They
- * double that queue each round trip, and a short one overflows before a third indication. Where a round's range is an
- * eighth of the round trip, jitter may make a queue of a few packets.
- */
-POLICY_INLINE int netnice_others_start(const struct netnice *state, u32 cwnd)
-{
-	u32 product;
-
-	if (!state->decided.inference || !netnice_met_more_than(state, NETNICE_START_PACKETS))
-		return 0;
-	product = netnice_bandwidth_delay_product(state);
-	return cwnd >= product - product / 4 && cwnd <= product + product / 4 &&
-	       state->believed.spread_us <= state->measured.minimum_rtt_us / 8;
-}
-
-/*
- * Returns what an indication shows, where the window without the own part of the queue would be `target`: a slow start of
- * others at the second indication in a row, and a brief stay at the first. On short paths the flow's own bursts exceed the
- * threshold and a quarter of a round trip.
- */
-POLICY_INLINE u8 netnice_judge_queue(const struct netnice *state, u32 cwnd, u32 target)
-{
-	if (target <= NETNICE_MINIMUM_CWND || state->decided.recurrences >= 2)
-		return NETNICE_BECAUSE_QUEUE;
-	if (state->decided.recurrences && netnice_others_start(state, cwnd))
-		return NETNICE_BECAUSE_OTHERS_START;
-	if (netnice_is_visited(state) &&
-	    state->measured.over_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state))
-		return NETNICE_BECAUSE_VISIT;
-	return NETNICE_BECAUSE_INDICATION;
-}
-
-/*
- * Answers an early congestion indication: removes the flow's share of the queue from the window. A
- * second indication within the inference time-out, in which the window did not grow, comes from
- * others: the window is at least halved. A third starts yielding; the second one does if others
- * are in slow start.
- */
-POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
-{
-	POLICY_STEP_NEEDS(state && ack);
-	u32 backlog = netnice_own_backlog(state, ack, cwnd, netnice_standing_queue_us(state));
-	u32 surplus = netnice_surplus(cwnd, ack->delivered);
-	u32 filled = cwnd > backlog ? cwnd - backlog : NETNICE_MINIMUM_CWND;
-	u32 target;
-	u8 reason;
-
-	target = filled > surplus ? filled - surplus : 0;
-	netnice_mark_reaction(state, ack->delivered);
-	/* A limit met twice is certain: one late packet does not disprove it. */
-	if (!state->policer.confirmed && cwnd > state->policer.limit / 2)
-		netnice_forget_limit(state);
-	if (state->decided.inference) {
-		state->decided.recurrences += 1;
-		target = policy_min(target, cwnd / 2);
-		state->believed.plateau = filled;
-	} else {
-		state->decided.recurrences = 0;
-		state->believed.plateau = netnice_next_plateau(state, cwnd, filled);
-	}
-	state->decided.inference = NETNICE_INFERENCE_ROUNDS;
-	if (!state->longer_path.on_trial && netnice_learn_share(state, ack))
-		return netnice_yield_share(state, ack);
-	reason = netnice_judge_queue(state, cwnd, target);
-	if (reason == NETNICE_BECAUSE_INDICATION) {
-		netnice_move(state, reason);
-		return target;
-	}
-	return state->longer_path.on_trial ? netnice_resume_yielding(state) :
-					     netnice_yield(state, reason);
-}
-
-/* Returns the growth in the coming round, in packets. */
-POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32 queue_us,
-				      u32 threshold_us)
-{
-	if (cwnd < state->believed.plateau)
-		return policy_max((state->believed.plateau - cwnd) / 2, 1);
-	if (state->decided.inference || state->losses.blind_rounds)
-		return 0;
-	if (queue_us > threshold_us / 2)
-		return 1;
-	if (state->policer.limit)
-		return 1;
-	return policy_max(policy_min(state->decided.growth * 2, cwnd / 4), 1);
-}
-
-/*
- * Returns the packets in a row over the threshold that make an indication; fewer after yielding, where
- * others come often for a short time, and where they are in slow start: they lose more by a late indication
- * than we by one too many.
- */
-POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
-{
-	int returns = state->decided.phase == NETNICE_RETURN;
-	int few = returns || netnice_is_visited(state) || netnice_others_start(state, cwnd);
-
-	return policy_max(few ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
-}
-
-/* Returns whether so many packets in a row have been over the threshold that they indicate congestion. */
-POLICY_INLINE int netnice_is_indication(const struct netnice *state, u32 cwnd)
-{
-	return state->measured.over_packets >= netnice_indication_packets(state, cwnd);
-}
 
 /* Evaluates a finished round. */
 POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
@@ -254,78 +74,6 @@ POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack 
 		state->decided.growth = netnice_plan_growth(state, cwnd, queue_us, threshold_us);
 	}
 	return 0;
-}
-
-/*
- * Grows the window after yielding. The path's capacity is known, so there is no need to overshoot
- * it; the share that others leave is not, so the last part is slow unless others stay briefly.
- */
-POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
-{
-	u32 product = netnice_capacity(state);
-	u32 shift = state->decided.brief_stays ? 0 : NETNICE_RETURN_SHIFT;
-	u32 progress = policy_min(ack->acked, cwnd) + state->decided.cwnd_cnt;
-
-	if (cwnd < product >> shift)
-		return cwnd + ack->acked;
-	if (cwnd < product) {
-		state->decided.cwnd_cnt = progress % (1U << NETNICE_RETURN_SHIFT);
-		return cwnd + (progress >> NETNICE_RETURN_SHIFT);
-	}
-	state->believed.plateau = cwnd;
-	/* A receiver does not space its probes by itself. On trial the delay may have been the path's. */
-	if (!ack->at_receiver && !state->longer_path.on_trial && state->decided.deep &&
-	    state->decided.pause_scale < NETNICE_BRIEF_PAUSE_SCALE)
-		state->decided.brief_stays = NETNICE_BRIEF_STAYS;
-	else
-		state->decided.brief_stays = 0;
-	if (state->policer.limit)
-		state->losses.blind_rounds = NETNICE_BLIND_ROUNDS;
-	netnice_move(state, NETNICE_BECAUSE_RETURNED);
-	return cwnd;
-}
-
-/* Grows the window between the ends of rounds. */
-POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
-{
-	u64 progress;
-
-	if (ack->app_limited || state->measured.over_packets ||
-	    !netnice_follows_reaction(&state->measured, ack))
-		return cwnd;
-	if (state->decided.phase == NETNICE_START)
-		return cwnd + ack->acked;
-	if (state->decided.phase == NETNICE_RETURN)
-		return netnice_grow_back(state, ack, cwnd);
-	progress =
-		(u64)policy_min(ack->acked, cwnd) * state->decided.growth + state->decided.cwnd_cnt;
-	state->decided.cwnd_cnt = (u32)(progress % cwnd);
-	return cwnd + (u32)(progress / cwnd);
-}
-
-/*
- * Ends slow start at the first indication. The packets that met the queue left a round trip ago, at
- * half the window.
- */
-POLICY_CALLED u32 netnice_leave_slow_start(struct netnice *state, const struct netnice_ack *ack,
-					   u32 cwnd)
-{
-	POLICY_STEP_NEEDS(state && ack);
-	u32 product = netnice_bandwidth_delay_product(state);
-	u32 fits = cwnd;
-
-	if (state->decided.phase == NETNICE_RETURN) {
-		fits -= netnice_own_backlog(state, ack, cwnd, state->measured.over_queue_us);
-		if (state->decided.brief_stays)
-			state->decided.brief_stays -= 1;
-	}
-	netnice_mark_reaction(state, ack->delivered);
-	netnice_move(state, state->decided.phase == NETNICE_START ? NETNICE_BECAUSE_START_QUEUE :
-								    NETNICE_BECAUSE_RETURN_QUEUE);
-	state->believed.plateau = policy_min(fits, product);
-	state->decided.inference = 1;
-	state->decided.recurrences = 0;
-	return policy_max(policy_min(cwnd / 2, product), NETNICE_MINIMUM_CWND);
 }
 
 /* Returns whether an ACK ends a round. A probe is one, though a receiver may acknowledge each of its packets. */
@@ -424,26 +172,6 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	else
 		cwnd = netnice_back_off(state, ack, cwnd);
 	return policy_max(cwnd, NETNICE_MINIMUM_CWND);
-}
-
-/*
- * Returns the time over which to send a window, before pacing's excess. When a queue on the way back drains, the round trip
- * falls faster than its smoothed value, and ACKs come faster than the link is: its rate is the limit then. Less a little
- * while that queue is there, so that none grows before the link: its packets would be lost, and compressed ACKs would raise
- * the rate. But a round trip always has room for two rate samples: paced to fewer packets, the flow could never see that
- * the link has become faster.
- */
-POLICY_INLINE u32 netnice_window_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
-{
-	u32 packet_ns = state->believed.packet_ns;
-
-	if (!netnice_fills_way_back(state, cwnd))
-		return smoothed_rtt_us;
-	if (smoothed_rtt_us > state->measured.minimum_rtt_us + state->measured.minimum_rtt_us / 2)
-		packet_ns += packet_ns / NETNICE_UNDER_RATE_PARTS;
-	packet_ns = policy_min(packet_ns,
-			       state->measured.minimum_rtt_us / (2 * NETNICE_RATE_PACKETS) * 1000);
-	return policy_max(smoothed_rtt_us, policy_scale(cwnd, packet_ns, 1000));
 }
 
 /* Returns the time over which to send `cwnd` packets in bursts that are `pause_us` apart. */
