@@ -32,6 +32,8 @@ pub struct Plan {
     seen: VecDeque<(Duration, u64)>,
     /// The highest rate had, in bytes per second.
     best: f64,
+    /// The latest floor, in bytes per second; 0 for none.
+    floor: f64,
     /// Since when there has been a floor.
     held_since: Option<Duration>,
     told_late: bool,
@@ -68,6 +70,7 @@ impl Plan {
             by,
             seen: VecDeque::new(),
             best: 0.0,
+            floor: 0.0,
             held_since: None,
             told_late: false,
             told_missed: false,
@@ -117,13 +120,23 @@ impl Plan {
         }
         let time_s = self.by.saturating_sub(now).as_secs_f64();
         let needs = left / (time_s * PART_OF_TIME).max(LEAST_LEFT_S);
-        let held = whole && needs >= self.best * PART_OF_BEST;
+        // What is left at the end needs a low rate, and at low priority it would take for ever: the floor does not fall any more,
+        // and after the deadline the transfer is an ordinary flow.
+        let least = if time_s == 0.0 {
+            self.floor.max(self.best)
+        } else if time_s < RATE_OVER.as_secs_f64() {
+            self.floor
+        } else {
+            0.0
+        };
+        let held = whole && (least > 0.0 || needs >= self.best * PART_OF_BEST);
+        self.floor = if held { needs.max(least) } else { 0.0 };
         self.held_since = match held {
             true => self.held_since.or(Some(now)),
             false => None,
         };
         Outlook {
-            floor: if held { needs.ceil() as u64 } else { 0 },
+            floor: self.floor.ceil() as u64,
             needs,
             has,
             news: self.news(now, left, time_s),
@@ -183,6 +196,23 @@ mod tests {
             }
         }
         flows
+    }
+
+    #[test]
+    fn the_last_bytes_are_not_left_to_low_priority() {
+        let mut plan = Plan::new(10_000_000, Duration::from_secs(40));
+        let mut floors = Vec::new();
+        // 250 kB/s, at last slower than is needed, and 50 kB are left after the deadline.
+        for second in 0..50_u64 {
+            let done = (second * 250_000).min(9_950_000);
+            floors.push(plan.look(Duration::from_secs(second), done).floor);
+        }
+        assert!(
+            floors[30..].iter().all(|floor| *floor >= 125_000),
+            "{floors:?}"
+        );
+        assert!(floors[41] >= 250_000, "{floors:?}");
+        assert_eq!(plan.look(Duration::from_secs(50), 10_000_000).floor, 0);
     }
 
     /// What a flow with this floor gets in a second: the line if it is idle, else the floor up to its fair share.

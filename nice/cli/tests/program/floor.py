@@ -24,8 +24,8 @@ import time
 
 HOST = "10.77.0.2"
 PORTS = {"up": 5001, "down": 5002}
-WARM_UP_S = 8
-MEASURED_S = 15
+WARM_UP_S = 6
+MEASURED_S = 10
 BYTES_ACKED = 120  # offset in struct tcp_info (linux/tcp.h)
 
 
