@@ -62,7 +62,7 @@ enum netnice_phase {
 	D(CLEAN,          PAIRS,   RETURN,  NOBODY,     "grows", "probes that meet nobody")                            \
 	D(CLEAN_SHARE,    SHARE,   FILL,    NOBODY,     "grows", "trains that meet nobody")                            \
 	D(STEADY,         YIELD,   VERDICT, NOBODY,     "a train", "a delay that stands still")                        \
-	D(LONGER_PATH,    PAIRS,   RETURN,  NOBODY,     "grows", "a delay on trial: the path may be longer")           \
+	D(LONGER_PATH,    PROBES,  RETURN,  NOBODY,     "grows", "a delay on trial: the path may be longer")           \
 	D(NO_LONGER_PATH, LATER,   YIELD,   NOBODY,     "a probe", "a queue on a path on trial")                       \
 	D(LONGER_BACK,    WINDOW,  RETURN,  NOBODY,     "grows", "a reverse path that is longer, too")                 \
 	D(SLOWER_LINK,    TRAINS,  RETURN,  NOBODY,     "grows", "trains at a lower rate")                             \

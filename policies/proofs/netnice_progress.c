@@ -11,7 +11,7 @@ int main(void)
 	struct netnice_ack ack = nondet_ack();
 	struct netnice before;
 
-	ASSUME(netnice_holds(&state) && ack_holds(&ack, &state));
+	ASSUME(netnice_holds(&state) && ack_holds(&ack));
 	/* What a round on an idle path shows: prompt samples, none of which met a queue. */
 	state.measured.round_prompt = 1;
 	state.measured.round_queue_us = 0;

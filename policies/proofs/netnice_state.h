@@ -81,12 +81,12 @@ POLICY_INLINE int netnice_holds(const struct netnice *state)
 	       (!netnice_yields(state) || state->measured.minimum_rtt_us != NETNICE_NO_SAMPLE);
 }
 
-/* Any ACK, of a connection whose window and counts are within what TCP allows. A receiver sends no trains. */
-POLICY_INLINE int ack_holds(const struct netnice_ack *ack, const struct netnice *state)
+/* Any ACK, of a connection whose window and counts are within what TCP allows; also one that a floor drives in the middle of trains. */
+POLICY_INLINE int ack_holds(const struct netnice_ack *ack)
 {
 	return ack->cwnd && ack->cwnd <= LARGEST_CWND && ack->acked <= LARGEST_CWND &&
 	       ack->in_flight <= LARGEST_CWND && ack->sample_rtt_us <= LONGEST_RTT_US &&
-	       ack->ca_state <= CA_LOSS && (!ack->at_receiver || !netnice_sends_trains(state));
+	       ack->ca_state <= CA_LOSS;
 }
 
 #endif
