@@ -64,7 +64,7 @@ struct floor {
 	u64 owed_bytes;       /* what the group got too little of late */
 };
 
-/* What a connection of the group has. All zero at first. */
+/* State of one connection above a floor. All zero at first. */
 struct floor_member {
 	u32 low_cwnd; /* window at low priority, packets */
 	u32 cwnd;     /* window in force */

@@ -81,47 +81,34 @@ enum netnice_reason {
 		NETNICE_REASONS
 };
 
-/* Returns the phases in which a reason may occur, as bits. */
-POLICY_INLINE u32 netnice_phases_before(u8 reason)
-{
-	switch (reason) {
+/* Defines a function that returns what the table says of a reason, or `none` of a number that is no reason. */
+#define NETNICE_LOOK_UP(function, type, entry, none)                                               \
+	POLICY_INLINE type function(u8 number)                                                     \
+	{                                                                                          \
+		switch (number) {                                                                  \
+			NETNICE_DECISIONS(entry)                                                   \
+		default:                                                                           \
+			return none;                                                               \
+		}                                                                                  \
+	}
 #define NETNICE_BEFORE(reason, before, after, cause, window, evidence)                             \
 	case NETNICE_BECAUSE_##reason:                                                             \
 		return NETNICE_IN_##before;
-		NETNICE_DECISIONS(NETNICE_BEFORE)
-#undef NETNICE_BEFORE
-	default:
-		return 0;
-	}
-}
-
-/* Returns the phase that follows from a reason. */
-POLICY_INLINE u8 netnice_phase_after(u8 reason)
-{
-	switch (reason) {
 #define NETNICE_AFTER(reason, before, after, cause, window, evidence)                              \
 	case NETNICE_BECAUSE_##reason:                                                             \
 		return NETNICE_##after;
-		NETNICE_DECISIONS(NETNICE_AFTER)
-#undef NETNICE_AFTER
-	default:
-		return NETNICE_START;
-	}
-}
-
-/* Returns to whom a reason makes the flow give way: enum policy_cause. */
-POLICY_INLINE u8 netnice_cause(u8 reason)
-{
-	switch (reason) {
 #define NETNICE_CAUSE(reason, before, after, cause, window, evidence)                              \
 	case NETNICE_BECAUSE_##reason:                                                             \
 		return POLICY_CAUSE_##cause;
-		NETNICE_DECISIONS(NETNICE_CAUSE)
-#undef NETNICE_CAUSE
-	default:
-		return POLICY_CAUSE_NOBODY;
-	}
-}
+
+/* Returns the phases in which a reason may occur, as bits. */
+NETNICE_LOOK_UP(netnice_phases_before, u32, NETNICE_BEFORE, 0)
+
+/* Returns the phase that follows from a reason. */
+NETNICE_LOOK_UP(netnice_phase_after, u8, NETNICE_AFTER, NETNICE_START)
+
+/* Returns to whom a reason makes the flow give way: enum policy_cause. */
+NETNICE_LOOK_UP(netnice_cause, u8, NETNICE_CAUSE, POLICY_CAUSE_NOBODY)
 
 /* Returns the phase that readers of all controls know. */
 POLICY_INLINE u8 netnice_reported_phase(u8 phase)

@@ -296,22 +296,21 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 	int follows = netnice_follows_known_rate(state);
 	u32 slower_ns = follows ? 0 : netnice_slower_ns(state, spacing_us);
 
-	if (netnice_train_decides(state) && !state->trains.jittery && slower_ns &&
-	    slower_ns / 4 < state->believed.packet_ns) {
+	/* The delay has stood still: the link is slower, or else the path may be longer. */
+	if (netnice_train_decides(state)) {
+		if (!slower_ns) {
+			netnice_try_longer_path(state, ack);
+			netnice_return(state, NETNICE_BECAUSE_LONGER_PATH);
+			return;
+		}
+		if (state->trains.jittery || slower_ns / 4 >= state->believed.packet_ns) {
+			state->believed.packet_ns = slower_ns;
+			netnice_return(state, NETNICE_BECAUSE_SLOWER_LINK);
+			return;
+		}
 		/* In a fair queue, one train may look as on a slower link. */
 		netnice_move(state, NETNICE_BECAUSE_MAYBE_SHARE);
 		netnice_begin_sharing(state, ack, 1);
-	}
-	/* The delay has stood still: the link is slower, or else the path may be longer. */
-	if (netnice_train_decides(state) && slower_ns) {
-		state->believed.packet_ns = slower_ns;
-		netnice_return(state, NETNICE_BECAUSE_SLOWER_LINK);
-		return;
-	}
-	if (netnice_train_decides(state)) {
-		netnice_try_longer_path(state, ack);
-		netnice_return(state, NETNICE_BECAUSE_LONGER_PATH);
-		return;
 	}
 	if (follows) {
 		/* All wait in one queue, or the path is longer, unless the others paused just then. */

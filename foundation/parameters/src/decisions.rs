@@ -61,7 +61,7 @@ pub struct Decision {
     pub after: &'static str,
     /// Name of the reason.
     pub reason: &'static str,
-    /// What the reason says.
+    /// Evidence for the reason, in words.
     pub because: &'static str,
     /// To what the flow gives way by it: a name as of [`GaveWay`](crate::exchange::GaveWay), or `nobody`.
     pub gives_way_to: &'static str,

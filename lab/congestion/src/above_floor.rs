@@ -7,14 +7,14 @@ use std::time::Duration;
 use netnice_parameters::exchange::Parameters;
 
 use crate::floor::Floor;
-use crate::netnice::{Ack, NetNice};
+use crate::netnice::{Ack, NetNice, microseconds};
 use crate::netnice_receiver::{Receiver, Segment};
 use crate::state::State;
 
 /// Bytes of data in a full packet over Ethernet, with timestamps.
 const ETHERNET_MSS: u32 = 1448;
 
-/// What a connection of the group has: `struct floor_member`.
+/// State of one connection above a floor: `struct floor_member`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Member {
@@ -59,7 +59,7 @@ unsafe extern "C" {
     ) -> u32;
 }
 
-/// What a receiving connection of the group has: `struct receiver_floor`.
+/// State of one receiving connection above a floor: `struct receiver_floor`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReceiverMember {
@@ -188,8 +188,4 @@ impl Above {
         // SAFETY: as above.
         unsafe { native_floor_burst_packets(policy.state(), &self.member) }
     }
-}
-
-fn microseconds(time: Duration) -> u32 {
-    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }

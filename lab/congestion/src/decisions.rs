@@ -32,7 +32,7 @@ impl Observer {
     }
 }
 
-/// What a record takes from the state of a connection.
+/// The members of a connection's state that a record copies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Decided {
     pub(crate) moves: u32,

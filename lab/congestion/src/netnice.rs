@@ -56,6 +56,11 @@ unsafe extern "C" {
     fn native_netnice_pacing_us(state: *const State, cwnd: u32, smoothed_rtt_us: u32) -> u32;
 }
 
+/// A time as the policy takes it; the largest one stands for longer ones.
+pub(crate) fn microseconds(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
+
 /// The state of one connection under netnice.
 #[derive(Clone, Debug)]
 pub struct NetNice(State);
@@ -79,7 +84,7 @@ impl NetNice {
 
     /// Learns the round-trip time of the handshake.
     pub fn on_handshake(&mut self, rtt: Duration) {
-        let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
+        let rtt_us = microseconds(rtt);
         // SAFETY: the state was initialised by `new`; the call only touches the state.
         unsafe { native_netnice_on_handshake(&mut self.0, rtt_us) }
     }
@@ -112,7 +117,7 @@ impl NetNice {
 
     /// Returns the time over which to send a window of `cwnd` packets.
     pub fn pacing_interval(&self, cwnd: u32, smoothed_rtt: Duration) -> Duration {
-        let rtt_us = u32::try_from(smoothed_rtt.as_micros()).unwrap_or(u32::MAX);
+        let rtt_us = microseconds(smoothed_rtt);
         // SAFETY: as above.
         Duration::from_micros(unsafe { native_netnice_pacing_us(&self.0, cwnd, rtt_us) }.into())
     }

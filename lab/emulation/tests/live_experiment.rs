@@ -62,7 +62,7 @@ fn assert_between(what: &str, value: f64, low: f64, high: f64) {
     );
 }
 
-/// Prints how many of the answers to marks that the kernel began a control was told of, and gave. `tests/kernels/run` shows it.
+/// Prints how many answers to marks the kernel began, and how many of these the control gave. `tests/kernels/run` shows the line.
 fn tell_share(control: &str, feedback: &str, marked: u64, begun: u64, given: u64) {
     let share = 100 * given / begun.max(1);
     println!(

@@ -40,7 +40,7 @@ struct NetNiceReceiver {
     member: Option<Member>,
     /// Of a connection of a group above a floor.
     above: Option<ReceiverAbove>,
-    /// What low priority advertised last, in bytes.
+    /// Window that the policy last computed for low priority, in bytes.
     low_bytes: u32,
     /// Of a connection whose decisions are observed.
     told: Option<Told>,

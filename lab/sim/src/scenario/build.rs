@@ -214,7 +214,7 @@ struct Controls<'a> {
     /// The congestion control of the group seen last: the flows of a group follow on one another.
     last: Option<(Arc<FlowGroup>, MakeControl)>,
     paths: Paths,
-    /// What the connections of a group at one sender share.
+    /// State that the connections of a group share at one sender.
     floors: HashMap<(String, usize), Arc<Mutex<Floor>>>,
 }
 
