@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, BtfType, ReferencesType};
 
+use crate::libbpf_log;
+
 /// Feature that a kernel has or lacks; shown as what it is and since when Linux has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feature {
@@ -56,6 +58,8 @@ struct Known {
 }
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+    // A kernel without BTF is a fact to find here, and the caller tells it in a sentence.
+    libbpf_log::begin();
     let Ok(types) = Btf::from_vmlinux() else {
         return Known::default();
     };

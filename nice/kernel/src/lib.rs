@@ -20,6 +20,7 @@ mod deadline;
 pub mod diagnostics;
 mod error;
 pub mod features;
+mod libbpf_log;
 pub mod locked_file;
 pub mod objects;
 pub mod promise;

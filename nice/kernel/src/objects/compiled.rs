@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compiled BPF objects, embedded in the binary, and their loading.
 
-use std::cell::RefCell;
-
-use libbpf_rs::{ErrorKind, MapCore, MapHandle, OpenObject, PrintLevel};
+use libbpf_rs::{ErrorKind, MapCore, MapHandle, OpenObject};
 use nix::errno::Errno;
 
 use crate::error::{Error, Result};
 use crate::objects::pin_directory::PinDirectory;
 use crate::objects::shared_map;
-use crate::{features, release};
+use crate::{features, libbpf_log, release};
 
 /// Aligns the bytes so that libelf reads them without copying.
 #[repr(C, align(16))]
@@ -43,11 +41,6 @@ pub(crate) static OBJECTS: &[Object] = &include!(concat!(env!("OUT_DIR"), "/obje
 /// this is the pacing.
 const NO_PACING: &str = "no write support to tcp_sock";
 
-thread_local! {
-    /// Messages of libbpf on this thread since the last load began.
-    static SAID: RefCell<String> = const { RefCell::new(String::new()) };
-}
-
 impl Object {
     /// Returns the object called `name`.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
@@ -80,10 +73,7 @@ impl Object {
         paces: bool,
         adjust: impl Fn(&mut OpenObject) -> libbpf_rs::Result<()>,
     ) -> Result<libbpf_rs::Object> {
-        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, line| {
-            SAID.with_borrow_mut(|said| said.push_str(&line));
-        })));
-        SAID.with_borrow_mut(String::clear);
+        libbpf_log::begin();
         let load = || {
             let mut open = libbpf_rs::ObjectBuilder::default()
                 .name(self.name)?
@@ -110,7 +100,7 @@ impl Object {
         if self.kind != Kind::CgroupPrograms && !features::CONTROLS.is_there() {
             return Error::Lacks(features::CONTROLS);
         }
-        let log = SAID.with_borrow(String::clone);
+        let log = libbpf_log::said();
         let text = format!("{error:#}");
         let reason = match (verdict(&log), errno(&text)) {
             (Some(verdict), _) if verdict.starts_with(NO_PACING) => {
@@ -269,7 +259,8 @@ mod tests {
     fn a_kernel_that_lacks_a_member_is_told_which() {
         let log = "libbpf: struct_ops init_kern netnice: Cannot find member undo_cwnd in kernel BTF\n\
                    libbpf: failed to load object 'netnice'\n";
-        SAID.with_borrow_mut(|said| log.clone_into(said));
+        libbpf_log::begin();
+        libbpf_log::add(log);
         let error = libbpf_rs::Error::from(std::io::Error::from_raw_os_error(libc::ENOTSUP));
         let told = Object::find("netnice").unwrap().explain(&error).to_string();
         for expected in ["`netnice`", "EOPNOTSUPP", "Cannot find member undo_cwnd"] {
