@@ -198,7 +198,6 @@ fn options_for_numbers_say_what_is_allowed() {
     let (_directory, file) = place(SCENARIO);
     for (option, value, words) in [
         ("--jobs", "0", "give a whole number of at least 1"),
-        ("--cores", "two", "give a whole number of at least 1"),
         (
             "--seeds",
             "1-5",
@@ -870,7 +869,7 @@ fn packets_of_all_links_are_written_to_one_file() {
     // A finished run without it is made again, and gets the same.
     fs::remove_file(traces.join("all.pcapng")).unwrap();
     assert!(write(&["--resume"]) == content);
-    let others = ["--overwrite", "--pcap", "bottleneck", "--cores", "2"];
+    let others = ["--overwrite", "--pcap", "bottleneck"];
     assert!(write(&others) == content);
 }
 

@@ -27,7 +27,6 @@ const REFERENCE: EngineOptions = EngineOptions {
     scheduler: SchedulerKind::Reference,
     computed_departures: false,
     lookahead: false,
-    any_split: false,
 };
 
 fn main() {

@@ -29,10 +29,10 @@ pub use netnice_queue::random;
 pub use netnice_tcp as tcp;
 pub use packet::{Marks, Packet};
 pub use scenario::{
-    DECISIONS_FILE, OutsideControls, Selection, Traces, run, run_laid_out, run_on, run_on_cores,
-    run_with_controls, run_with_traces, simulation,
+    DECISIONS_FILE, OutsideControls, Selection, Traces, run, run_laid_out,
+    run_laid_out_with_traces, run_on, run_with_controls, run_with_traces, simulation,
 };
-pub use simulation::{Parts, RunOptions, Simulation};
+pub use simulation::{RunOptions, Simulation};
 pub use trace::captures::LinkCapture;
 pub use trace::events::{EventSink, EventTrace, PacketAtLink};
 pub use trace::link_capture::Capture;

@@ -21,15 +21,15 @@ use netnice_queue::{
     ShaperConfig, Threshold, Time,
 };
 use netnice_results::{Codec, EventKind, LinkEvent};
+use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{Scenario, TimeSpan};
 use netnice_scenario::network::not_simulated;
-use netnice_scenario::{Layout, ScenarioFile};
 use netnice_sim::tcp::{DelayedAck, Opener, ReceiverConfig};
 use netnice_sim::traffic::{Call, ConstantRate, PacketSize, Poisson, Traffic, Video};
 use netnice_sim::{
     Capture, EngineOptions, EventSink, FlowId, FlowSpec, LinkCapture, LinkId, LinkSpec,
     MergedCapture, Network, NodeId, Program, RunOptions, SchedulerKind, Selection, Simulation,
-    Traces as TraceFiles, run_on, run_on_cores, simulation,
+    Traces as TraceFiles, run_on, simulation,
 };
 use netnice_study::pool;
 use proptest::prelude::*;
@@ -45,7 +45,6 @@ const REFERENCE: EngineOptions = EngineOptions {
     scheduler: SchedulerKind::Reference,
     computed_departures: false,
     lookahead: false,
-    any_split: false,
 };
 
 /// All schedulers with computed departures, with lookahead and without.
@@ -60,7 +59,6 @@ fn others() -> impl Iterator<Item = EngineOptions> {
             scheduler,
             computed_departures: true,
             lookahead,
-            any_split: true,
         })
     })
 }
@@ -139,33 +137,6 @@ fn scenarios_give_the_same_bytes_on_all_engines() {
     assert!(compared >= 50, "{compared} runs");
 }
 
-fn laid_out(scenario: &Scenario) -> (&Scenario, Arc<Layout>) {
-    (scenario, Arc::new(Layout::new(scenario).unwrap()))
-}
-
-#[test]
-fn scenarios_give_the_same_bytes_on_several_cores() {
-    let mut split = 0;
-    for (path, scenario) in scenarios() {
-        let results = |cores: usize| {
-            let cores = cores.try_into().unwrap();
-            let run = run_on_cores(cores, laid_out(&scenario), 1, None, || true).unwrap();
-            let (results, parts) = run.unwrap();
-            (serde_json::to_string(&results).unwrap(), parts.count)
-        };
-        let (on_two, parts) = results(2);
-        // A network that is not split runs on one core.
-        if parts == 1 {
-            continue;
-        }
-        let (expected, _) = results(1);
-        assert!(on_two == expected, "{path:?} on 2 cores");
-        assert!(results(3).0 == expected, "{path:?} on 3 cores");
-        split += 1;
-    }
-    assert!(split >= 2, "{split} of the runs were split");
-}
-
 /// Web sessions, arrivals, calls, videos and receivers at low priority, at two lines that share nothing, and a line between.
 const TWO_LINES: &str = r#"
 name = "two_lines"
@@ -234,76 +205,37 @@ congestion_control = "netnice"
 "#;
 
 #[test]
-fn traces_and_all_applications_are_the_same_on_several_cores() {
-    for (line, at_least) in [("", 2), ("delay = \"30ms\"", 1)] {
-        // Without the delay between them the two lines are one part.
-        let text = match line {
-            "" => TWO_LINES.to_owned(),
-            delay => TWO_LINES.replace(&format!(", {delay}"), ""),
-        };
-        let file = ScenarioFile::parse("two_lines.toml", &text, &[], None).unwrap();
-        let traced = |cores: usize, links: Selection| {
-            let directory = tempfile::tempdir().unwrap();
-            let traces = TraceFiles {
-                directory: directory.path().to_owned(),
-                links,
-                snap_length: 128,
-                events: Selection::NONE,
-                decisions: false,
-            };
-            let cores = cores.try_into().unwrap();
-            let on = laid_out(file.scenario());
-            let run = run_on_cores(cores, on, 3, Some(&traces), || true).unwrap();
-            let (results, parts) = run.unwrap();
-            let files = directory.path().read_dir().unwrap();
-            let files = files.map(|file| file.unwrap().path());
-            let mut files: Vec<_> = files
-                .map(|path| {
-                    (
-                        path.file_name().unwrap().to_owned(),
-                        std::fs::read(&path).unwrap(),
-                    )
-                })
-                .collect();
-            files.sort();
-            (serde_json::to_string(&results).unwrap(), files, parts.count)
-        };
-        let named = ["first", "second (reverse)"].map(str::to_owned);
-        for (links, number, at_least) in [
-            (Selection::Named(named.to_vec()), 2, at_least),
-            (Selection::All, 1, 1),
-        ] {
-            let (results, files, _) = traced(1, links.clone());
-            assert_eq!(files.len(), number);
-            for cores in [2, 3] {
-                let (its_results, its_files, parts) = traced(cores, links.clone());
-                assert!(parts >= at_least, "{parts} parts");
-                assert!(
-                    results == its_results && files == its_files,
-                    "{cores} cores"
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn a_run_on_several_cores_can_be_stopped() {
+fn traces_of_all_applications_are_the_same_on_all_engines() {
     let file = ScenarioFile::parse("two_lines.toml", TWO_LINES, &[], None).unwrap();
-    for calls in [0, 1, 50] {
-        let mut left = calls;
-        let go_on = || {
-            left -= 1;
-            left >= 0
+    let traced = |engine: EngineOptions, links: Selection| {
+        let directory = tempfile::tempdir().unwrap();
+        let traces = TraceFiles {
+            directory: directory.path().to_owned(),
+            links,
+            snap_length: 128,
+            events: Selection::NONE,
+            decisions: false,
         };
-        let run = run_on_cores(
-            2.try_into().unwrap(),
-            laid_out(file.scenario()),
-            1,
-            None,
-            go_on,
-        );
-        assert!(run.unwrap().is_none(), "{calls}");
+        let run = run_on(engine, file.scenario(), 3, Some(&traces), || true);
+        let results = run.unwrap().unwrap();
+        let files = directory.path().read_dir().unwrap();
+        let files = files.map(|file| file.unwrap().path());
+        let mut files: Vec<_> = files
+            .map(|path| {
+                let name = path.file_name().unwrap().to_owned();
+                (name, std::fs::read(&path).unwrap())
+            })
+            .collect();
+        files.sort();
+        (serde_json::to_string(&results).unwrap(), files)
+    };
+    let named = ["first", "second (reverse)"].map(str::to_owned);
+    for (links, number) in [(Selection::Named(named.to_vec()), 2), (Selection::All, 1)] {
+        let expected = traced(REFERENCE, links.clone());
+        assert_eq!(expected.1.len(), number);
+        for engine in others() {
+            assert!(traced(engine, links.clone()) == expected, "{engine:?}");
+        }
     }
 }
 
@@ -897,154 +829,6 @@ proptest! {
     }
 }
 
-/// Worlds beside each other, and flows from one to the next over links between them.
-#[derive(Debug, Clone)]
-struct Chain {
-    cases: Vec<Case>,
-    /// Delay of the links between the cases, and the flows that pass through all of them, if there are any.
-    between_ms: u64,
-    through: Vec<&'static str>,
-    sampled: bool,
-}
-
-fn chain() -> impl Strategy<Value = Chain> {
-    let cases = prop::collection::vec(case(), 1..4);
-    let names = prop::sample::select(vec!["reno", "cubic", "bbr", "udp"]);
-    let through = prop::collection::vec(names, 0..3);
-    (cases, 0u64..20, through, any::<bool>()).prop_map(|(cases, between_ms, through, sampled)| {
-        Chain {
-            cases,
-            between_ms,
-            through,
-            sampled,
-        }
-    })
-}
-
-impl Chain {
-    fn network(&self, traces: &Traces) -> (Network, Vec<FlowSpec>) {
-        let mut network = Network::new();
-        let mut flows = Vec::new();
-        let mut paths = [Vec::new(), Vec::new()];
-        let mut before = None;
-        for (number, case) in self.cases.iter().enumerate() {
-            let links = network.links();
-            let ([left, right], more) = add(case, &mut network, &format!(" of {number}"), traces);
-            flows.extend(more);
-            if self.through.is_empty() {
-                continue;
-            }
-            if let Some(before) = before.replace(right) {
-                let name = format!("between {number}");
-                for (way, ends) in [(before, left), (left, before)].into_iter().enumerate() {
-                    let name = format!("{name} {way}");
-                    let config = config(100_000, self.between_ms);
-                    let link = LinkSpec::drop_tail(name, ends, config, 30);
-                    paths[way].push(network.link(link).unwrap());
-                }
-            }
-            // The bottleneck, there and back.
-            paths[0].push(LinkId::new(links));
-            paths[1].push(LinkId::new(links + 1));
-        }
-        paths[1].reverse();
-        for (number, control_name) in self.through.iter().enumerate() {
-            let path = netnice_sim::Path {
-                forward: paths[number % 2].clone(),
-                back: paths[1 - number % 2].clone(),
-            };
-            let name = format!("through {number}");
-            flows.push(match *control_name {
-                "udp" => constant_rate(name, path, 200_000, 300),
-                named => ftp(name, path, control(named)),
-            });
-        }
-        for flow in &mut flows {
-            flow.sampled = self.sampled;
-        }
-        (network, flows)
-    }
-
-    /// The results of a run on so many cores, as text, and the number of its parts.
-    fn on_cores(
-        &self,
-        cores: usize,
-        engine: EngineOptions,
-    ) -> Result<(String, usize), TestCaseError> {
-        let traces = Traces::default();
-        let (network, flows) = self.network(&traces);
-        let links = network.links();
-        let options = options(&self.cases[0], self.sampled, engine);
-        let events = Events::default();
-        let cores = cores.try_into().unwrap();
-        let sink = Box::new(events.clone());
-        let sinks = (Some(traces.begin_merged()), Some(sink as _));
-        let run = Simulation::on_cores(network, &flows, &options, cores, sinks);
-        let (mut simulation, parts) = run.unwrap();
-        simulation.finish_captures().unwrap();
-        if options.warm_up.is_zero() {
-            prop_assert_eq!(simulation.check_conservation(), Ok(()));
-        }
-        let mut text = format!(
-            "{} {:?} {:?} {:?}",
-            simulation.events_handled(),
-            traces.bytes(),
-            events.0.lock().unwrap(),
-            simulation.series(),
-        );
-        for flow in (0..flows.len()).map(FlowId::new) {
-            text += &of_flow(&simulation, flow);
-        }
-        for link in (0..links).map(LinkId::new) {
-            text += &format!(
-                "{:?} {:?} {}\n",
-                simulation.link_counters(link),
-                simulation.waiting_times(link).map(|times| times.delays()),
-                simulation.packets_in_link(link),
-            );
-        }
-        Ok((text, parts.count))
-    }
-}
-
-/// Every engine, on as many cores, against one core.
-fn compare_cores(chain: &Chain) -> Result<usize, TestCaseError> {
-    let mut most = 1;
-    // Each scheduler, with lookahead and without.
-    for engine in others().step_by(2).chain(others().skip(1).take(1)) {
-        let (expected, _) = chain.on_cores(1, engine)?;
-        for cores in [2, 3] {
-            let (got, parts) = chain.on_cores(cores, engine)?;
-            let equal = expected.bytes().zip(got.bytes());
-            let at = equal
-                .take_while(|(a, b)| a == b)
-                .count()
-                .saturating_sub(100);
-            let of = |text: &str| text.chars().skip(at).take(200).collect::<String>();
-            prop_assert!(
-                got == expected,
-                "{} cores, {:?}: {} instead of {}",
-                cores,
-                engine,
-                of(&got),
-                of(&expected)
-            );
-            most = most.max(parts);
-        }
-    }
-    Ok(most)
-}
-
-proptest! {
-    // Each case is twelve runs.
-    #![proptest_config(ProptestConfig::with_cases(6))]
-
-    #[test]
-    fn random_networks_give_the_same_on_several_cores(chain in chain()) {
-        compare_cores(&chain)?;
-    }
-}
-
 /// A case with the ends of flows at hosts of their own, on both sides of a bottleneck.
 fn plain_world(seed: u64, kbit: u64) -> Case {
     let flow = |start_ms: u64, reverse: bool| Flow {
@@ -1076,62 +860,6 @@ fn plain_world(seed: u64, kbit: u64) -> Case {
         warm_up_ms: 0,
         seed,
     }
-}
-
-#[test]
-fn parts_without_a_link_between_run_side_by_side() {
-    let chain = Chain {
-        cases: vec![plain_world(1, 4000), plain_world(2, 3000)],
-        between_ms: 0,
-        through: Vec::new(),
-        sampled: true,
-    };
-    assert_eq!(compare_cores(&chain).unwrap(), 3);
-    let traces = Traces::default();
-    let (network, flows) = chain.network(&traces);
-    let engine = EngineOptions {
-        any_split: true,
-        ..EngineOptions::default()
-    };
-    let options = options(&chain.cases[0], true, engine);
-    let two = 2.try_into().unwrap();
-    let (_, parts) = Simulation::on_cores(network, &flows, &options, two, (None, None)).unwrap();
-    assert_eq!((parts.count, parts.window), (2, None));
-}
-
-#[test]
-fn a_parking_lot_is_cut_at_the_links_between_its_bottlenecks() {
-    let chain = Chain {
-        cases: vec![
-            plain_world(1, 4000),
-            plain_world(2, 3000),
-            plain_world(3, 2500),
-        ],
-        between_ms: 15,
-        through: vec!["reno", "bbr", "udp"],
-        sampled: true,
-    };
-    assert_eq!(compare_cores(&chain).unwrap(), 3);
-}
-
-#[test]
-fn what_cannot_be_cut_runs_on_one_core() {
-    // The bottleneck's packets are captured and its events recorded, and the hosts have no delay.
-    let mut case = Case {
-        traced: true,
-        merged: false,
-        ..plain_world(1, 4000)
-    };
-    for flow in &mut case.flows {
-        flow.access_ms = 0;
-    }
-    let chain = Chain {
-        cases: vec![case],
-        between_ms: 15,
-        through: vec!["reno"],
-        sampled: false,
-    };
-    assert_eq!(compare_cores(&chain).unwrap(), 1);
 }
 
 /// After a barrier the engine examines all packets on links. Those that cannot be fast-forwarded yet keep their place

@@ -4,7 +4,6 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Once;
 use std::thread;
 
 use anyhow::{Context, Result};
@@ -12,12 +11,11 @@ use clap::Args;
 use netnice_results::Backend;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::{explain, json_schema};
-use netnice_sim::Parts;
 use netnice_study::{Made, Run};
 
-use super::batch::{BatchArguments, Maker, WantedTraces, traces};
+use super::batch::{BatchArguments, Maker, WantedTraces};
 use crate::allocator;
-use netnice_terminal::text::{self, say};
+use netnice_terminal::text;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,9 +46,6 @@ Examples:
       netnice sim scenarios/netnice_beside_cubic.toml --seeds 1 --out results/beside --decisions
       jq -r .text results/beside/traces/*/decisions.jsonl
 
-  One long run of a large network on two cores:
-      netnice sim backbone.toml --seeds 1 --cores 2
-
   Interrupted? What is finished is kept, and not computed again:
       netnice sim scenarios/square_wave.toml --out results/square_wave --resume
 
@@ -71,7 +66,7 @@ The directory of --out:
                    times, distributions of completion times and time series
                    of all runs
 
-The same file and seed give the same figures to the last digit, whatever --jobs and --cores. The \
+The same file and seed give the same figures to the last digit, whatever --jobs. The \
 file's format is described in docs/scenarios.md. Needs no root.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 interrupted.";
@@ -89,15 +84,11 @@ pub struct Arguments {
     /// Print the JSON Schema of scenario files, for editors
     #[arg(long, exclusive = true)]
     schema: bool,
-    /// Runs at a time [default: as many as there are cores, divided by --cores]
+    /// Runs at a time [default: as many as there are cores]
     #[arg(long, value_name = "NUMBER", value_parser = text::at_least_one)]
     jobs: Option<NonZeroUsize>,
-    /// Cores for each run, where its network can be split: parts that share no flow, or are joined only by links with a propagation delay
-    /// of 1 ms or more. Figures are the same
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
-    cores: NonZeroUsize,
     /// Write the packets of this link as a pcapng file for each run; can be repeated. `NAME (reverse)` is the way back. `all` writes those of
-    /// all links to one file, all.pcapng, in the order of time, each link an interface; such a run takes one core. With --resume, finished
+    /// all links to one file, all.pcapng, in the order of time, each link an interface. With --resume, finished
     /// runs without it are made again
     #[arg(long, value_name = "LINK", requires = "out")]
     pcap: Vec<String>,
@@ -107,25 +98,17 @@ pub struct Arguments {
     #[arg(long, value_name = "LINK", requires = "out")]
     events: Vec<String>,
     /// Write netnice's decisions to decisions.jsonl for each run: each change of a connection's phase, with its reason, windows and delays,
-    /// and in words; such a run takes one core. With --resume, finished runs without it are made again
+    /// and in words. With --resume, finished runs without it are made again
     #[arg(long, requires = "out")]
     decisions: bool,
     #[command(flatten)]
     batch: BatchArguments,
 }
 
-/// A run of the simulator on one core, without traces.
+/// A run of the simulator without traces.
 pub fn simulate(run: Run<'_>, go_on: &dyn Fn() -> bool) -> Made {
     Ok(netnice_sim::run_laid_out(run.laid_out()?, run.seed, go_on)?)
 }
-
-/// The message of `--cores` where it has no effect.
-const NOT_SPLIT: &str = "--cores: this network cannot be split into parts of similar size, and a run takes one core; \
-                         docs/simulator.md says what can";
-
-/// The same for a run whose packets go to one file.
-const ONE_FILE: &str =
-    "--cores: with --pcap all or --decisions, which write one file, a run takes one core";
 
 /// Runs the scenario and prints its results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -146,35 +129,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         text::print(&explain(&file))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let jobs = arguments
-        .jobs
-        .map_or(cores / arguments.cores, NonZeroUsize::get);
-    let runs = file.runs().len();
-    if jobs.min(runs) <= 1 && arguments.cores.get() == 1 {
+    let jobs = arguments.jobs.or(thread::available_parallelism().ok());
+    let jobs = jobs.map_or(1, NonZeroUsize::get);
+    if jobs.min(file.runs().len()) <= 1 {
         allocator::share_memory();
     }
-    let whole = Once::new();
-    let note_parts = |parts: Parts| {
-        if arguments.cores.get() > 1 && parts.count == 1 && !arguments.batch.quiet {
-            let why = match traces::has_all(&arguments.pcap) || arguments.decisions {
-                true => ONE_FILE,
-                false => NOT_SPLIT,
-            };
-            whole.call_once(|| say!("netnice: {why}"));
-        }
-    };
     let maker = Maker {
         backend: Backend::Simulation,
-        jobs: jobs.max(1),
+        jobs,
         traces,
         make: &|run, traces, go_on| {
-            let (cores, on) = (arguments.cores, run.laid_out()?);
-            let made = netnice_sim::run_on_cores(cores, on, run.seed, traces, go_on)?;
-            Ok(made.map(|(results, parts)| {
-                note_parts(parts);
-                results
-            }))
+            let on = run.laid_out()?;
+            Ok(netnice_sim::run_laid_out_with_traces(
+                on, run.seed, traces, go_on,
+            )?)
         },
     };
     arguments.batch.run(&file, &maker)

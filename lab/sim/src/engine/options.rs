@@ -11,8 +11,6 @@ pub struct EngineOptions {
     pub computed_departures: bool,
     /// Packets are fast-forwarded and prefetched where that is possible.
     pub lookahead: bool,
-    /// A run on several cores is split wherever it can be, also where its parts would wait for each other more than they work.
-    pub any_split: bool,
 }
 
 impl Default for EngineOptions {
@@ -21,7 +19,6 @@ impl Default for EngineOptions {
             scheduler: SchedulerKind::Fast,
             computed_departures: true,
             lookahead: true,
-            any_split: false,
         }
     }
 }

@@ -106,8 +106,6 @@ pub(crate) struct Bodies {
     free: Vec<u32>,
     /// The fields that few have, by slot.
     aside: Vec<Aside>,
-    /// Packets under way whose bodies are not here.
-    others: usize,
 }
 
 impl Bodies {
@@ -182,12 +180,7 @@ impl Bodies {
 
     /// Packets under way.
     pub fn len(&self) -> usize {
-        self.bodies.len() - self.free.len() + self.others
-    }
-
-    /// So many more are under way, whose bodies are not here.
-    pub fn count_also(&mut self, others: usize) {
-        self.others += others;
+        self.bodies.len() - self.free.len()
     }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP connections: between the sans-IO endpoints and the network.
 
-use std::mem;
 use std::sync::Arc;
 
 use crate::tcp::prefetch::prefetch;
@@ -200,18 +199,6 @@ impl Connections {
         }
     }
 
-    /// A connection that other parts of the network have both ends of takes a number.
-    pub fn insert_elsewhere(&mut self, mut connection: Connection) -> u32 {
-        connection.shared.state = State::Ended;
-        self.insert(connection)
-    }
-
-    /// Takes over the connections that were opened during a run, if the other has any: of all parts of the network one has them.
-    pub fn take_objects(&mut self, other: &mut Connections) {
-        self.all
-            .extend(other.all.drain(self.all.len().min(other.all.len())..));
-    }
-
     /// The number of a new connection.
     pub fn insert(&mut self, connection: Connection) -> u32 {
         if let Some(slot) = self.free.pop() {
@@ -266,18 +253,6 @@ impl Connection {
         }
     }
 
-    /// Exchanges the sender of the data.
-    pub fn swap_sending_end(&mut self, other: &mut Connection) {
-        mem::swap(self, other);
-        self.swap_receiving_end(other);
-    }
-
-    /// Exchanges the receiver of the data.
-    pub fn swap_receiving_end(&mut self, other: &mut Connection) {
-        mem::swap(&mut self.receiver, &mut other.receiver);
-        mem::swap(&mut self.shared, &mut other.shared);
-    }
-
     /// When both ends begin.
     pub fn opened(&self) -> Time {
         self.sender.opened
@@ -325,16 +300,6 @@ impl Connection {
     /// Counts a dropped segment, which is under way no more; the sender gets no notice.
     pub fn count_lost_segment(&mut self) {
         self.shared.under_way -= 1;
-    }
-
-    /// Another part of the network has a packet of the connection.
-    pub fn leaves_part(&mut self) {
-        self.shared.under_way = self.shared.under_way.wrapping_sub(1);
-    }
-
-    /// A packet of the connection comes from another part of the network.
-    pub fn enters_part(&mut self) {
-        self.shared.under_way = self.shared.under_way.wrapping_add(1);
     }
 
     /// The next segment that the sender sends at `now`, and its packet, whose body the caller sets. `index` is the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A flow at work.
 
-use std::mem::{self, offset_of};
+use std::mem::offset_of;
 
 use netnice_queue::Time;
 
@@ -28,11 +28,6 @@ pub(crate) struct FlowState {
     pub counters: FlowCounters,
     pub class: u8,
     pub header_bytes: u16,
-    /// The two ends that this part of the network has.
-    pub sends: bool,
-    pub receives: bool,
-    /// It has one of them, or a link that the flow uses.
-    pub here: bool,
     pub work: Work,
     pub generator: Option<Generator>,
     /// The write of the next event.
@@ -78,24 +73,6 @@ const _: () = assert!(offset_of!(FlowState, round_trip) == 64);
 const _: () = assert!(size_of::<FlowState>() == 384);
 
 impl FlowState {
-    /// Exchanges what belongs to the sender of the data, with what belongs to neither end.
-    pub fn swap_sending_end(&mut self, other: &mut FlowState) {
-        mem::swap(self, other);
-        self.swap_receiving_end(other);
-        mem::swap(&mut self.counters, &mut other.counters);
-        mem::swap(&mut self.baseline, &mut other.baseline);
-    }
-
-    /// Exchanges what belongs to the receiver of the data.
-    pub fn swap_receiving_end(&mut self, other: &mut FlowState) {
-        mem::swap(&mut self.delay, &mut other.delay);
-        mem::swap(&mut self.one_way_delay_ns, &mut other.one_way_delay_ns);
-        mem::swap(&mut self.completed, &mut other.completed);
-        mem::swap(&mut self.responses, &mut other.responses);
-        mem::swap(&mut self.player, &mut other.player);
-        mem::swap(&mut self.call, &mut other.call);
-    }
-
     /// The counters when the measurement began.
     pub fn counters_before(&self) -> FlowCounters {
         self.baseline.as_deref().copied().unwrap_or_default()

@@ -54,11 +54,6 @@ impl LinkSpec {
         }
     }
 
-    /// The packets that come out of the link are written to a trace of several links.
-    pub(crate) fn is_merged(&self) -> bool {
-        matches!(self.capture, Some(LinkCapture::Merged))
-    }
-
     /// Checks that this may be link number `index` of a run.
     pub(crate) fn check(&self, index: usize) -> Result<(), BuildError> {
         let refuse = |reason: &str| {
@@ -75,18 +70,6 @@ impl LinkSpec {
         }
         Ok(())
     }
-}
-
-/// A link of a run that may be a part of a larger one.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is moved once, as the link is built"
-)]
-pub(crate) enum PlacedLink {
-    /// It is simulated here.
-    Here(LinkSpec),
-    /// It leads from the one to the other node in other parts, and its number is taken.
-    Elsewhere((NodeId, NodeId)),
 }
 
 /// The nodes of a simulation and the links between them.

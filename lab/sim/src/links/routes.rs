@@ -22,17 +22,13 @@ impl Hop {
     const FAST_FORWARD: u32 = 1 << 30;
     /// These packets go back to a sender of data.
     const BACK: u32 = 1 << 29;
-    /// Some of the links that stand here are cuts between parts of the network.
-    const CUT: u32 = 1 << 28;
-    const FLAGS: u32 = Self::FAST_FORWARD | Self::BACK | Self::CUT;
+    const FLAGS: u32 = Self::FAST_FORWARD | Self::BACK;
     /// The packet has come to the host of a UDP sink.
     pub const SINK: Hop = Hop(Self::ENDPOINT);
     /// The packet has come to the host of a TCP receiver.
     pub const RECEIVER: Hop = Hop(Self::ENDPOINT | 1);
     /// The packet has come back to the host of a TCP sender.
     pub const SENDER: Hop = Hop(Self::ENDPOINT | 2);
-    /// Another part of the network has the packet.
-    pub const CROSSED: Hop = Hop(Self::ENDPOINT | 3);
 
     /// The index of the link to take; `None` at the end of the route.
     #[inline]
@@ -44,12 +40,6 @@ impl Hop {
     #[inline]
     pub fn allows_fast_forward(self) -> bool {
         self.0 & Self::FAST_FORWARD != 0
-    }
-
-    /// Some of the links that stand here are cuts between parts of the network.
-    #[inline]
-    pub fn may_be_cut(self) -> bool {
-        self.0 & Self::CUT != 0
     }
 
     /// Packets that can be fast-forwarded go back to a sender of data.
@@ -171,22 +161,6 @@ impl Routes {
         let back = self.leads_to_sender(cursor as u32);
         let flags = Hop::FAST_FORWARD | if back { Hop::BACK } else { 0 };
         self.places[cursor].hop.0 |= flags;
-    }
-
-    /// Notes that a link which stands at `cursor` is a cut.
-    pub fn mark_cut(&mut self, cursor: usize) {
-        self.places[cursor].hop.0 |= Hop::CUT;
-    }
-
-    /// Adds the route of packets that another part of the network has: after one hop it is over.
-    pub fn add_crossed(&mut self) -> Route {
-        let cursor = u32::try_from(self.places.len()).expect("fewer than 2^32 hops");
-        let place = Place {
-            hop: Hop::CROSSED,
-            own: 0,
-        };
-        self.places.extend([place; 2]);
-        Route { cursor, shift: 0 }
     }
 
     /// Returns true if the route that continues at `cursor` ends at a sender of data.

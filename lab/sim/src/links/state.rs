@@ -2,14 +2,12 @@
 //! The links of a run, with their measurements and optional parts.
 
 use std::io;
-use std::mem;
 use std::ops::Range;
-use std::time::Duration;
 
 use netnice_queue::random::LinkStreams;
 use netnice_queue::{
-    ColourCounters, DropCause, DropCounters, Jitter, Link, LinkConfig, LinkCounters, LinkUsage,
-    LossFraction, Marker, QueueBound, QueueDiscipline as _, Rate, ReorderingJitter, Time,
+    ColourCounters, DropCause, DropCounters, Link, LinkCounters, LinkUsage, LossFraction, Marker,
+    QueueDiscipline as _, Rate, ReorderingJitter, Time,
 };
 
 use crate::links::drop_tail::DropTailLink;
@@ -51,8 +49,6 @@ pub(crate) struct Links {
     /// The traces of packets, and of each link its trace; empty if no link has one.
     pub captures: Captures,
     captured: Vec<Option<TraceId>>,
-    /// Those of other parts of the network, once they have ended.
-    other_captures: Vec<Captures>,
     /// A link has a part that a packet needs as it goes onto the link: a marker, or a record of events.
     pub tags: bool,
     /// A link has a marker: packets are counted by colour.
@@ -128,46 +124,6 @@ impl Links {
         }
     }
 
-    /// Adds a link that another part of the network has, for its number.
-    pub fn add_elsewhere(&mut self) {
-        let key = (None, Duration::ZERO, QueueBound::Packets(0), None);
-        let link = DropTailLink::new(self.groups.of(key), &LinkConfig::default(), Jitter::None);
-        self.all.push(SimulatedLink::DropTail(link));
-        self.names.add("");
-        self.waits.add_link(false);
-        self.records.push(LinkRecord::default());
-    }
-
-    /// Takes over those links of another part of the network, with the same numbers, for which `taken` is true.
-    pub fn take(&mut self, other: &mut Links, taken: impl Fn(usize) -> bool) {
-        let groups = self.groups.all.len() as u32;
-        self.groups.all.append(&mut other.groups.all);
-        let mut names = Names::default();
-        for link in 0..self.all.len() {
-            if !taken(link) {
-                names.add(self.names.get(link));
-                continue;
-            }
-            names.add(other.names.get(link));
-            mem::swap(&mut self.all[link], &mut other.all[link]);
-            if let SimulatedLink::DropTail(link) = &mut self.all[link] {
-                *link.group_mut() += groups;
-            }
-            mem::swap(&mut self.records[link], &mut other.records[link]);
-            self.waits.take(&mut other.waits, link);
-            let extras = other.extras.get_mut(link).and_then(Option::take);
-            if extras.is_some() {
-                if self.extras.is_empty() {
-                    self.extras.resize_with(self.all.len(), || None);
-                }
-                self.extras[link] = extras;
-            }
-        }
-        self.other_captures.push(mem::take(&mut other.captures));
-        names.seal();
-        self.names = names;
-    }
-
     /// Ends the adding of links, and gives them lanes if `lanes`. Returns the number of lanes.
     pub fn seal(&mut self, lanes: bool) -> usize {
         self.names.seal();
@@ -227,10 +183,7 @@ impl Links {
 
     /// Writes what is left of all traces of packets.
     pub fn finish_captures(&mut self) -> io::Result<()> {
-        self.captures.finish()?;
-        self.other_captures
-            .iter_mut()
-            .try_for_each(Captures::finish)
+        self.captures.finish()
     }
 
     /// The drop-tail link with this number, and its group. Panics if it is another kind of link.

@@ -50,19 +50,8 @@ impl Survey {
 }
 
 /// Finds out, as all flows are known, from which links packets can be fast-forwarded, and marks these hops.
-/// `is_elsewhere`: other parts of the network have the link, or its far end.
-pub(crate) fn mark_hops(
-    links: &mut Links,
-    flows: &Flows,
-    limits: &mut Limits,
-    is_elsewhere: &dyn Fn(usize) -> bool,
-) {
-    let survey = Network {
-        links,
-        flows,
-        is_elsewhere,
-    }
-    .survey();
+pub(crate) fn mark_hops(links: &mut Links, flows: &Flows, limits: &mut Limits) {
+    let survey = Network { links, flows }.survey();
     let (mut any, mut all) = (false, true);
     for (place, (can, cannot)) in survey.can.into_iter().zip(survey.cannot).enumerate() {
         if can && !cannot {
@@ -76,11 +65,7 @@ pub(crate) fn mark_hops(
         properties.set_longest(limits.longest_packet());
     }
     if any {
-        let network = Network {
-            links,
-            flows,
-            is_elsewhere,
-        };
+        let network = Network { links, flows };
         limits.allow(all, network.longest_way_ns());
     }
 }
@@ -91,7 +76,6 @@ pub(crate) fn mark_hops(
 struct Network<'a> {
     links: &'a Links,
     flows: &'a Flows,
-    is_elsewhere: &'a dyn Fn(usize) -> bool,
 }
 
 impl Network<'_> {
@@ -101,7 +85,6 @@ impl Network<'_> {
             .flows
             .all
             .iter()
-            .filter(|flow| flow.here)
             .flat_map(|flow| self.routes_of(&flow.work));
         let ways = routes.map(|route| {
             let hops = self.links.routes.hops(route);
@@ -125,7 +108,6 @@ impl Network<'_> {
             .flows
             .all
             .iter()
-            .filter(|flow| flow.here)
             .flat_map(|flow| self.routes_of(&flow.work))
         {
             self.links_of(route, &mut links);
@@ -134,7 +116,7 @@ impl Network<'_> {
             }
         }
         let mut answers = Vec::new();
-        for flow in self.flows.all.iter().filter(|flow| flow.here) {
+        for flow in &self.flows.all {
             match flow.work {
                 Work::Udp { route } => {
                     self.links_of(route, &mut links);
@@ -199,9 +181,6 @@ impl Network<'_> {
         let mut first = links.len();
         while first > 0 {
             let link = links[first - 1];
-            if (self.is_elsewhere)(link) {
-                break;
-            }
             // Packets of one link must not come out at the same time, as some are fast-forwarded and others not.
             if !takes_time(self.links.rate(link), header_bytes) {
                 break;

@@ -62,17 +62,6 @@ pub struct Series {
     pub values: Arc<Vec<f64>>,
 }
 
-impl Series {
-    /// Removes the samples, and returns them.
-    pub(crate) fn take(&mut self) -> Series {
-        Series {
-            quantity: self.quantity,
-            of: std::mem::take(&mut self.of),
-            values: std::mem::take(&mut self.values),
-        }
-    }
-}
-
 /// All series of a run.
 ///
 /// Values of a flow or a drop-tail link are read when it next does something, or at the end of the run: until then they are what they

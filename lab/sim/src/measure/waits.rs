@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting times of packets.
 
-use std::mem;
-
 use crate::tcp::prefetch::prefetch;
 
 use super::Histogram;
@@ -86,18 +84,6 @@ impl LinkWaits {
         let place = self.places[link];
         let waits = self.all.get(place as usize);
         (place != UNMEASURED).then(|| waits.map_or_else(Histogram::default, Waits::histogram))
-    }
-
-    /// Takes over the waiting times of a link.
-    pub fn take(&mut self, other: &mut LinkWaits, link: usize) {
-        let place = other.places[link];
-        self.places[link] = match other.all.get_mut(place as usize) {
-            None => place,
-            Some(waits) => {
-                self.all.push(mem::take(waits));
-                self.all.len() as u32 - 1
-            }
-        };
     }
 
     /// Discards all waiting times.

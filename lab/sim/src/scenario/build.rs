@@ -2,7 +2,6 @@
 //! From a scenario to a run.
 
 use std::collections::{BTreeMap, HashMap};
-use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use netnice_congestion::congestion_control::MarkFeedback;
@@ -23,7 +22,7 @@ use crate::flows::web_paths::WebPaths;
 use crate::ids::{LinkId, NodeId};
 use crate::links::network::LinkSpec;
 use crate::scenario::trace_files::{Selection, Traces};
-use crate::simulation::{Prepared, RunOptions};
+use crate::simulation::{RunOptions, Simulation};
 use crate::tcp::{
     Clock, DelayedAck, LARGEST_GOVERNED_WINDOW, LowPriority, Opener, ReceiverConfig, Recovery,
     SenderConfig, TimeoutConfig,
@@ -35,16 +34,16 @@ use crate::traffic::{Traffic, Web};
 /// Controls instead of those that the scenario names, by the name of the flows.
 pub type OutsideControls = BTreeMap<String, MakeControl>;
 
-/// A run of `scenario`, laid out as `layout`, at time zero, in up to so many parts.
+/// A run of `scenario`, laid out as `layout`, at time zero.
 pub(crate) fn prepare(
     scenario: &Scenario,
     layout: &Layout,
     seed: u64,
     traces: Option<&Traces>,
-    (engine, cores): (EngineOptions, NonZeroUsize),
+    engine: EngineOptions,
     outside: &OutsideControls,
     decisions: Option<&DecisionTrace>,
-) -> Result<Prepared, RunError> {
+) -> Result<Simulation, RunError> {
     let traced = traces.map(|traces| (traces, traces.files(layout)));
     let links = layout.links.iter().enumerate().map(|(index, link)| {
         let mut spec = link_spec(link, seed)?;
@@ -80,7 +79,7 @@ pub(crate) fn prepare(
         Ok::<_, RunError>(spec)
     });
     let merged = traces.map_or(Ok(None), |traces| traces.begin_merged(layout))?;
-    let mut prepared = Prepared::build(links, flows, &options, cores)?;
+    let mut prepared = Simulation::build(links, flows, &options)?;
     if let Some(trace) = merged {
         prepared.record_packets(trace);
     }

@@ -9,6 +9,7 @@ mod write_behind;
 
 pub use build::OutsideControls;
 pub use run::{
-    run, run_laid_out, run_on, run_on_cores, run_with_controls, run_with_traces, simulation,
+    run, run_laid_out, run_laid_out_with_traces, run_on, run_with_controls, run_with_traces,
+    simulation,
 };
 pub use trace_files::{DECISIONS_FILE, Selection, Traces};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run of a scenario, from its description to its results.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,9 +14,7 @@ use crate::error::RunError;
 use crate::scenario::build::OutsideControls;
 use crate::scenario::trace_files::Traces;
 use crate::scenario::{build, report};
-use crate::simulation::{Parts, Prepared, Simulation};
-
-const ONE: NonZeroUsize = NonZeroUsize::MIN;
+use crate::simulation::Simulation;
 
 /// The run of `scenario` with one seed, at time zero: to look at while it is under way.
 pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError> {
@@ -25,11 +22,7 @@ pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError
     let layout = layout(scenario)?;
     check(scenario, &layout)?;
     let none = OutsideControls::new();
-    let prepared = build::prepare(scenario, &layout, seed, None, (engine, ONE), &none, None)?;
-    match prepared {
-        Prepared::Whole(simulation) => Ok(simulation),
-        _ => unreachable!("one core takes one part"),
-    }
+    build::prepare(scenario, &layout, seed, None, engine, &none, None)
 }
 
 fn layout(scenario: &Scenario) -> Result<Arc<Layout>, RunError> {
@@ -64,8 +57,7 @@ pub fn run_with_controls(
     mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let engine = EngineOptions::default();
-    let run = run_all((engine, ONE), on, seed, None, controls, &mut go_on)?;
-    Ok(run.map(|(results, _)| results))
+    run_all(engine, on, seed, None, controls, &mut go_on)
 }
 
 /// As [`run`], with the scenario's layout, which its runs can share.
@@ -74,22 +66,19 @@ pub fn run_laid_out(
     seed: u64,
     go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
-    let run = run_on_cores(ONE, on, seed, None, go_on)?;
-    Ok(run.map(|(results, _)| results))
+    run_laid_out_with_traces(on, seed, None, go_on)
 }
 
-/// As [`run_with_traces`], with the scenario's layout, and on up to so many cores, where the network can be split; results are the same.
-/// A run with a control from a file is not split.
-pub fn run_on_cores(
-    cores: NonZeroUsize,
+/// As [`run_with_traces`], with the scenario's layout.
+pub fn run_laid_out_with_traces(
     on: (&Scenario, Arc<Layout>),
     seed: u64,
     traces: Option<&Traces>,
     mut go_on: impl FnMut() -> bool,
-) -> Result<Option<(RunResults, Parts)>, RunError> {
+) -> Result<Option<RunResults>, RunError> {
     let engine = EngineOptions::default();
     let none = OutsideControls::new();
-    run_all((engine, cores), on, seed, traces, &none, &mut go_on)
+    run_all(engine, on, seed, traces, &none, &mut go_on)
 }
 
 /// As [`run`], and writes the packets that come out of links to traces, which change nothing in the results.
@@ -113,36 +102,28 @@ pub fn run_on(
 ) -> Result<Option<RunResults>, RunError> {
     let none = OutsideControls::new();
     let on = (scenario, layout(scenario)?);
-    let run = run_all((engine, ONE), on, seed, traces, &none, &mut go_on)?;
-    Ok(run.map(|(results, _)| results))
+    run_all(engine, on, seed, traces, &none, &mut go_on)
 }
 
 fn run_all(
-    (engine, cores): (EngineOptions, NonZeroUsize),
+    engine: EngineOptions,
     (scenario, layout): (&Scenario, Arc<Layout>),
     seed: u64,
     traces: Option<&Traces>,
     controls: &OutsideControls,
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Option<(RunResults, Parts)>, RunError> {
+) -> Result<Option<RunResults>, RunError> {
     check(scenario, &layout)?;
     let decisions = traces.map_or(Ok(None), Traces::begin_decisions)?;
-    let mut controls_of_files = scenario.flows.iter();
-    // Code from outside may keep state that flows share, and decisions have one order.
-    let cores = match controls_of_files.any(|flow| flow.congestion_control.file.is_some()) {
-        false if controls.is_empty() && decisions.is_none() => cores,
-        _ => ONE,
-    };
-    let prepared = build::prepare(
+    let mut simulation = build::prepare(
         scenario,
         &layout,
         seed,
         traces,
-        (engine, cores),
+        engine,
         controls,
         decisions.as_ref(),
     )?;
-    let parts = prepared.parts();
     // Of a hundred thousand flows the rest takes as much memory as what the run needs of them: results need their groups alone.
     let groups = layout.flows.iter().map(|flow| flow.group.clone());
     let groups: Vec<Arc<FlowGroup>> = groups.collect();
@@ -152,7 +133,7 @@ fn run_all(
         flows.filter_map(|flow| flow.congestion_control.file.as_ref())
     };
     let failed = || files().find_map(|file| file.failure());
-    let (mut simulation, finished) = prepared.finish(&mut |_| go_on() && failed().is_none());
+    let finished = simulation.run_while(|_| go_on() && failed().is_none());
     let packets = simulation.finish_packets();
     let events = simulation.finish_events();
     if let Some(traces) = traces {
@@ -168,5 +149,5 @@ fn run_all(
     if let Some(reason) = failed() {
         return Err(RunError::ControlFile(reason));
     }
-    Ok(finished.then(|| (report::results(&mut simulation, scenario, &groups), parts)))
+    Ok(finished.then(|| report::results(&mut simulation, scenario, &groups)))
 }

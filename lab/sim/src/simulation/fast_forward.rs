@@ -8,7 +8,6 @@
 
 use netnice_queue::{DropCause, Time};
 
-use crate::engine::fifo_lanes::NO_LANE;
 use crate::engine::flight::{Departure, Flight};
 use crate::engine::scheduler::Scheduler;
 use crate::links::groups::LinkGroup;
@@ -33,12 +32,8 @@ impl<S: Scheduler> Run<S> {
     /// All flows are known: finds out from which links packets can be fast-forwarded, unless lookahead is off.
     pub(super) fn begin_lookahead(&mut self, on: bool) {
         if on {
-            let crossing = self.crossing.as_deref();
-            let is_elsewhere = |link: usize| {
-                crossing.is_some_and(|crossing| crossing.is_cut(link) || !crossing.has(link))
-            };
             let limits = &mut self.lookahead.limits;
-            survey::mark_hops(&mut self.links, &self.flows, limits, &is_elsewhere);
+            survey::mark_hops(&mut self.links, &self.flows, limits);
             if self.lookahead.limits.any() {
                 self.set_limit();
             }
@@ -328,12 +323,6 @@ impl<S: Scheduler> Run<S> {
     fn put_back(&mut self, flight: &Flight) {
         let (departure, packet) = flight.put_back();
         let link = flight.link as usize;
-        if self.crossing.as_ref().is_some_and(|it| !it.has(link)) {
-            // It came from another part of the network.
-            return self
-                .scheduler
-                .insert_packet(NO_LANE, flight.link, departure, packet);
-        }
         self.put_on_link(link, departure, packet);
     }
 
@@ -440,7 +429,6 @@ mod tests {
     use crate::flows::path::Path;
     use crate::flows::spec::{FlowSpec, Program, TcpSpec};
     use crate::ids::{LinkId, NodeId};
-    use crate::links::network::PlacedLink;
     use crate::links::network::{LinkSpec, Network};
     use crate::links::routes::Hop;
     use crate::simulation::RunOptions;
@@ -501,8 +489,8 @@ mod tests {
         let options = RunOptions::new(Duration::from_secs(3), 1);
         let flows = flows.iter().map(Ok::<_, BuildError>);
         let links = network(jitter).links.into_iter();
-        let links = links.map(|link| Ok(PlacedLink::Here(link)));
-        let run: Run<HeapScheduler> = Run::build(links, flows, &options, None).unwrap();
+        let links = links.map(Ok);
+        let run: Run<HeapScheduler> = Run::build(links, flows, &options).unwrap();
         let connections = run.flows.connections.iter().map(|connection| {
             let (forward, back) = connection.routes();
             [forward, back].map(|route| {

@@ -228,8 +228,6 @@ impl<S: Scheduler> Run<S> {
             Ok(departure) => {
                 if hop.allows_fast_forward() {
                     self.defer(hop, index, departure, packet);
-                } else if hop.may_be_cut() {
-                    self.cross(index, departure, packet.apart());
                 } else {
                     self.put_on_link(index, departure, packet);
                 }
@@ -389,7 +387,7 @@ impl<S: Scheduler> Run<S> {
         } else if hop == Hop::RECEIVER {
             let body = self.flows.bodies.remove(packet.body, Goes::ToReceiver);
             self.segment_at_receiver(connection, packet, &body);
-        } else if hop != Hop::CROSSED {
+        } else {
             let body = self.flows.bodies.remove(packet.body, Goes::ToReceiver);
             let index = (packet.connection & !UDP) as usize;
             self.sample_receiver(index);

@@ -7,11 +7,8 @@
 //! ends of connections (`transport.rs`), and, where the lookahead allows it, ahead of the present (`fast_forward.rs`).
 
 mod conservation;
-mod crossing;
 mod fast_forward;
 mod forwarding;
-mod partition;
-mod parts;
 mod run;
 mod sampling;
 mod setup;
@@ -21,7 +18,6 @@ mod video;
 mod web;
 
 use std::borrow::Borrow;
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use netnice_queue::{LinkCounters, Time};
@@ -36,12 +32,10 @@ use crate::error::BuildError;
 use crate::flows::Flows;
 use crate::flows::spec::FlowSpec;
 use crate::ids::{FlowId, LinkId};
-use crate::links::network::{LinkSpec, Network, PlacedLink};
+use crate::links::network::{LinkSpec, Network};
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Series};
 use crate::trace::events::{EventSink, EventTrace};
 use crate::trace::merged::MergedCapture;
-use partition::Partition;
-use parts::Parted;
 use run::Run;
 pub(crate) use sampling::LinkReport;
 
@@ -76,125 +70,9 @@ impl RunOptions {
     }
 }
 
-/// How a run was split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts {
-    /// Number of parts, each on a core of its own.
-    pub count: usize,
-    /// The parts met after each such time of the model: the smallest propagation delay of a link between them. `None` where none leads from
-    /// one to another.
-    pub window: Option<Duration>,
-}
-
-impl Parts {
-    /// The run was not split.
-    pub const ONE: Parts = Parts {
-        count: 1,
-        window: None,
-    };
-}
-
 /// A run, ready or under way.
 #[derive(Debug)]
 pub struct Simulation(AnyRun);
-
-/// A run at time zero that may be split.
-#[derive(Debug)]
-pub(crate) enum Prepared {
-    Whole(Simulation),
-    FewLinks(Parted<FastScheduler<LinkFifos>>),
-    ManyLinks(Parted<FastScheduler<FifoLanes>>),
-    Reference(Parted<HeapScheduler>),
-}
-
-impl Prepared {
-    /// As [`Simulation::build`], in up to so many parts. Descriptions of all links and flows are kept at first if there may be several.
-    pub fn build<F: Borrow<FlowSpec>, E: From<BuildError>>(
-        links: impl ExactSizeIterator<Item = Result<LinkSpec, E>>,
-        flows: impl ExactSizeIterator<Item = Result<F, E>>,
-        options: &RunOptions,
-        cores: NonZeroUsize,
-    ) -> Result<Prepared, E> {
-        if cores.get() == 1 {
-            return Simulation::build(links, flows, options).map(Prepared::Whole);
-        }
-        let links: Vec<LinkSpec> = links.collect::<Result<_, E>>()?;
-        let flows: Vec<F> = flows.collect::<Result<_, E>>()?;
-        let partition = Partition::of(&links, &flows, cores.get(), options.engine);
-        let Some(partition) = partition else {
-            let links = links.into_iter().map(Ok);
-            let flows = flows.iter().map(|flow| Ok(flow.borrow()));
-            let simulation = Simulation::build::<&FlowSpec, E>(links, flows, options);
-            return simulation.map(Prepared::Whole);
-        };
-        let few = LinkFifos::can_hold(links.len(), Time::ZERO + options.duration);
-        Ok(match options.engine.scheduler {
-            SchedulerKind::Fast if few => {
-                Prepared::FewLinks(Parted::build(partition, links, &flows, options)?)
-            }
-            SchedulerKind::Fast | SchedulerKind::FastForManyLinks => {
-                Prepared::ManyLinks(Parted::build(partition, links, &flows, options)?)
-            }
-            SchedulerKind::Reference => {
-                Prepared::Reference(Parted::build(partition, links, &flows, options)?)
-            }
-        })
-    }
-
-    /// As [`Simulation::record_events`].
-    pub fn record_events(&mut self, sink: Box<dyn EventSink>) {
-        match self {
-            Prepared::Whole(simulation) => simulation.record_events(sink),
-            Prepared::FewLinks(parts) => parts.record_events(EventTrace::new(sink)),
-            Prepared::ManyLinks(parts) => parts.record_events(EventTrace::new(sink)),
-            Prepared::Reference(parts) => parts.record_events(EventTrace::new(sink)),
-        }
-    }
-
-    /// As [`Simulation::record_packets`].
-    pub fn record_packets(&mut self, trace: MergedCapture) {
-        match self {
-            Prepared::Whole(simulation) => simulation.record_packets(trace),
-            Prepared::FewLinks(parts) => parts.record_packets(trace),
-            Prepared::ManyLinks(parts) => parts.record_packets(trace),
-            Prepared::Reference(parts) => parts.record_packets(trace),
-        }
-    }
-
-    /// How the run is split.
-    pub fn parts(&self) -> Parts {
-        match self {
-            Prepared::Whole(_) => Parts::ONE,
-            Prepared::FewLinks(parts) => parts.parts(),
-            Prepared::ManyLinks(parts) => parts.parts(),
-            Prepared::Reference(parts) => parts.parts(),
-        }
-    }
-
-    /// Runs to the end, or until `go_on`, which is called with a present time now and then, returns false. Returns the run, which cannot go
-    /// on, and whether it has come to its end.
-    pub fn finish(self, go_on: &mut dyn FnMut(Time) -> bool) -> (Simulation, bool) {
-        let (run, finished) = match self {
-            Prepared::Whole(mut simulation) => {
-                let finished = simulation.run_while_dyn(go_on);
-                return (simulation, finished);
-            }
-            Prepared::FewLinks(parts) => {
-                let (run, finished) = parts.finish(go_on);
-                (AnyRun::FewLinks(Box::new(run)), finished)
-            }
-            Prepared::ManyLinks(parts) => {
-                let (run, finished) = parts.finish(go_on);
-                (AnyRun::ManyLinks(Box::new(run)), finished)
-            }
-            Prepared::Reference(parts) => {
-                let (run, finished) = parts.finish(go_on);
-                (AnyRun::Reference(Box::new(run)), finished)
-            }
-        };
-        (Simulation(run), finished)
-    }
-}
 
 /// A run for each kind of scheduler: a type parameter, so that the compiler specializes the per-packet code.
 #[derive(Debug)]
@@ -233,40 +111,17 @@ impl Simulation {
         options: &RunOptions,
     ) -> Result<Simulation, E> {
         let few = LinkFifos::can_hold(links.len(), Time::ZERO + options.duration);
-        let links = links.map(|link| Ok(PlacedLink::Here(link?)));
         Ok(Simulation(match options.engine.scheduler {
             SchedulerKind::Fast if few => {
-                AnyRun::FewLinks(Box::new(Run::build(links, flows, options, None)?))
+                AnyRun::FewLinks(Box::new(Run::build(links, flows, options)?))
             }
             SchedulerKind::Fast | SchedulerKind::FastForManyLinks => {
-                AnyRun::ManyLinks(Box::new(Run::build(links, flows, options, None)?))
+                AnyRun::ManyLinks(Box::new(Run::build(links, flows, options)?))
             }
             SchedulerKind::Reference => {
-                AnyRun::Reference(Box::new(Run::build(links, flows, options, None)?))
+                AnyRun::Reference(Box::new(Run::build(links, flows, options)?))
             }
         }))
-    }
-
-    /// A run of `flows` over `network` that has come to its end, on up to so many cores; its packets are written to `packets` as by
-    /// [`record_packets`](Simulation::record_packets), and its events to `events`. Results are those of a run on one core.
-    pub fn on_cores(
-        network: Network,
-        flows: &[FlowSpec],
-        options: &RunOptions,
-        cores: NonZeroUsize,
-        (packets, events): (Option<MergedCapture>, Option<Box<dyn EventSink>>),
-    ) -> Result<(Simulation, Parts), BuildError> {
-        let links = network.links.into_iter().map(Ok);
-        let flows = flows.iter().map(Ok);
-        let mut prepared = Prepared::build(links, flows, options, cores)?;
-        if let Some(trace) = packets {
-            prepared.record_packets(trace);
-        }
-        if let Some(sink) = events {
-            prepared.record_events(sink);
-        }
-        let parts = prepared.parts();
-        Ok((prepared.finish(&mut |_| true).0, parts))
     }
 
     /// Runs to the end.

@@ -13,7 +13,6 @@ use crate::links::state::{Inside, Links, SimulatedLink};
 use crate::lookahead::Lookahead;
 use crate::measure::{FlowCounters, Sampler};
 use crate::packet::{Marks, Packet, UDP};
-use crate::simulation::crossing::Crossing;
 use crate::tcp::Segment;
 use crate::trace::events::EventTrace;
 
@@ -35,8 +34,6 @@ pub(super) struct Run<S> {
     pub(super) events: Option<EventTrace>,
     /// Events so far: packets that came out of links, timers that expired, what programs did, and so on.
     pub(super) handled: u64,
-    /// Where this run is a part of a larger one.
-    pub(super) crossing: Option<Box<Crossing>>,
 }
 
 impl<S: Scheduler> Run<S> {
@@ -185,12 +182,10 @@ impl<S: Scheduler> Run<S> {
             })
     }
 
-    /// Packets in each of the drop-tail links, but for those of other parts of the network.
+    /// Packets in each of the drop-tail links.
     pub(super) fn flights_by_link(&self) -> Vec<Inside> {
         let mut inside = vec![(0, 0); self.links.all.len()];
-        let crossing = self.crossing.as_deref();
-        let own = |link: u32| crossing.is_none_or(|crossing| crossing.has(link as usize));
-        for flight in self.scheduler.packets().filter(|it| own(it.link)) {
+        for flight in self.scheduler.packets() {
             let (packets, bytes) = &mut inside[flight.link as usize];
             *packets += 1;
             *bytes += u64::from(flight.packet.length);

@@ -13,12 +13,12 @@ use crate::error::BuildError;
 use crate::flows::Flows;
 use crate::flows::connection::{Connection, NO_SESSION, PLAYER};
 use crate::flows::path::Path;
-use crate::flows::spec::{FlowSpec, Program, TcpSpec};
+use crate::flows::spec::{FlowSpec, Program};
 use crate::flows::state::{FlowState, Work};
 use crate::flows::web_paths::WebRoutes;
 use crate::flows::web_sessions::{Pages, SessionState, Unloaded};
 use crate::labels::Labels;
-use crate::links::network::PlacedLink;
+use crate::links::network::LinkSpec;
 use crate::links::routes::{Ends, Hop};
 use crate::links::state::{Links, SimulatedLink};
 use crate::lookahead::Lookahead;
@@ -26,36 +26,25 @@ use crate::lookahead::prefetch_batches::LOOK_AHEAD;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
 use crate::packet::Route;
 use crate::simulation::RunOptions;
-use crate::simulation::crossing::Crossing;
-use crate::simulation::partition::Share;
 use crate::simulation::run::Run;
 use crate::tcp::Opener;
 use crate::traffic::{Clients, Session, Traffic, Write};
 use netnice_queue::random::Stream;
 
 impl<S: Scheduler> Run<S> {
-    /// A run of `flows` over `links`, at time zero. Both are described one after the other: of a hundred thousand none is kept. With `share`
-    /// it is a part of such a run, which has the links that are placed here, and as many ends of flows.
+    /// A run of `flows` over `links`, at time zero. Both are described one after the other: of a hundred thousand none is kept.
     pub(super) fn build<F: Borrow<FlowSpec>, E: From<BuildError>>(
-        described: impl ExactSizeIterator<Item = Result<PlacedLink, E>>,
+        described: impl ExactSizeIterator<Item = Result<LinkSpec, E>>,
         flows: impl ExactSizeIterator<Item = Result<F, E>>,
         options: &RunOptions,
-        share: Option<Share<'_>>,
     ) -> Result<Run<S>, E> {
         let end = Time::ZERO + options.duration;
         let mut ends = Vec::with_capacity(described.len());
         let mut links = Links::with_capacity(described.len());
         for spec in described {
-            match spec? {
-                PlacedLink::Here(spec) => {
-                    ends.push((spec.from, spec.to));
-                    links.add(spec, options.seed, options.engine.computed_departures);
-                }
-                PlacedLink::Elsewhere(nodes) => {
-                    ends.push(nodes);
-                    links.add_elsewhere();
-                }
-            }
+            let spec = spec?;
+            ends.push((spec.from, spec.to));
+            links.add(spec, options.seed, options.engine.computed_departures);
         }
         let lanes = links.seal(S::NEEDS_LANES);
         let shape = Shape {
@@ -77,15 +66,13 @@ impl<S: Scheduler> Run<S> {
             checkpoints: Vec::new(),
             events: None,
             handled: 0,
-            crossing: share.map(|share| Box::new(Crossing::new(share, ends.len()))),
         };
         let mut sampled_flows = Vec::new();
         for (index, flow) in flows.enumerate() {
             let flow = flow?;
             let flow = flow.borrow();
-            let has_ends = share.map_or((true, true), |share| share.has_ends(index));
-            run.add_flow(&ends, flow, has_ends)?;
-            if flow.sampled && (has_ends.0 || has_ends.1) {
+            run.add_flow(&ends, flow)?;
+            if flow.sampled {
                 sampled_flows.push((index, flow.name.clone()));
             }
         }
@@ -119,52 +106,11 @@ impl<S: Scheduler> Run<S> {
         for (index, &at) in options.checkpoints.iter().enumerate() {
             run.push_barrier(Time::ZERO + at, event_source::CHECKPOINT | index as u32);
         }
-        run.find_crossings();
         run.begin_lookahead(options.engine.lookahead);
         Ok(run)
     }
 
-    /// In a part of a run, finds out which flows come through it, and where their routes leave it.
-    fn find_crossings(&mut self) {
-        let Some(crossing) = &mut self.crossing else {
-            return;
-        };
-        let mut cuts = Vec::new();
-        for flow in &mut self.flows.all {
-            let routes = match &flow.work {
-                Work::Udp { route } => vec![*route],
-                Work::Tcp { connection, .. } => {
-                    let (forward, back) = self.flows.connections.get(*connection as usize).routes();
-                    vec![forward, back]
-                }
-                // None leaves its part.
-                Work::Web { .. } => Vec::new(),
-            };
-            flow.here = flow.sends || flow.receives;
-            for route in routes {
-                for (place, hop) in self.links.routes.hops(route).enumerate() {
-                    if let Some(link) = hop.link() {
-                        flow.here |= crossing.has(link);
-                        if crossing.is_cut(link) {
-                            cuts.push(route.cursor as usize + place);
-                        }
-                    }
-                }
-            }
-        }
-        for place in cuts {
-            self.links.routes.mark_cut(place);
-        }
-        crossing.crossed = self.links.routes.add_crossed();
-    }
-
-    /// Adds a flow, of whose ends, the sender and the receiver of its data, this part of the network has the one, the other, both or none.
-    fn add_flow(
-        &mut self,
-        ends: &[Ends],
-        spec: &FlowSpec,
-        (sends, receives): (bool, bool),
-    ) -> Result<(), BuildError> {
+    fn add_flow(&mut self, ends: &[Ends], spec: &FlowSpec) -> Result<(), BuildError> {
         let refuse = |reason: &str| BuildError::Flow {
             flow: spec.name.clone(),
             reason: reason.to_owned(),
@@ -182,9 +128,6 @@ impl<S: Scheduler> Run<S> {
             },
             class: spec.class,
             header_bytes: spec.header_bytes,
-            sends,
-            receives,
-            here: true,
             one_way_delay_ns: 0,
             generator: None,
             next_write: Write {
@@ -229,12 +172,8 @@ impl<S: Scheduler> Run<S> {
                     .routes
                     .add(ends, &path.forward, Hop::SINK, &spec.name)?;
                 flow.work = Work::Udp { route };
-                if sends {
-                    flow.generator = traffic.generator(start, stream);
-                }
-                if receives {
-                    flow.call = traffic.call_receiver(start).map(Box::new);
-                }
+                flow.generator = traffic.generator(start, stream);
+                flow.call = traffic.call_receiver(start).map(Box::new);
             }
             Program::Tcp { path, traffic, tcp } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
@@ -251,19 +190,12 @@ impl<S: Scheduler> Run<S> {
                     Some(_) => PLAYER,
                     None => NO_SESSION,
                 };
-                flow.player = player.filter(|_| sends && receives);
-                // Only receivers that are here share state.
-                let elsewhere = (!sends && !receives).then(|| TcpSpec {
-                    low_priority: None,
-                    ..tcp.clone()
-                });
-                let spec_here = elsewhere.as_ref().unwrap_or(tcp);
+                flow.player = player;
                 let mut connection = {
                     let configs = &mut self.flows.connections.configs;
-                    Connection::new(spec_here, configs, (index, session), routes, start)
+                    Connection::new(tcp, configs, (index, session), routes, start)
                 };
                 match (traffic, spec.bytes) {
-                    _ if !sends => {}
                     (Traffic::Bulk, None) => connection.sender.supply_unlimited(),
                     (Traffic::Bulk, Some(bytes)) => {
                         connection.sender.supply(bytes);
@@ -272,17 +204,12 @@ impl<S: Scheduler> Run<S> {
                     _ => flow.generator = traffic.generator(start, stream),
                 }
                 flow.work = Work::Tcp {
-                    connection: match elsewhere {
-                        None => self.flows.connections.insert(connection),
-                        Some(_) => self.flows.connections.insert_elsewhere(connection),
-                    },
+                    connection: self.flows.connections.insert(connection),
                     bulk: matches!(traffic, Traffic::Bulk),
                 };
                 flow.labels.tcp = Some(tcp.labels());
-                if sends || receives {
-                    self.scheduler.insert(start, event_source::START | index);
-                }
-                if stop != Time::NEVER && sends {
+                self.scheduler.insert(start, event_source::START | index);
+                if stop != Time::NEVER {
                     self.push_barrier(stop.max(start), event_source::STOP | index);
                 }
             }
@@ -312,7 +239,7 @@ impl<S: Scheduler> Run<S> {
                 for &pair in &paths.covering {
                     routes.keep(pair, self.way(ends, &paths.find(pair), &spec.name)?);
                 }
-                for number in (0..web.sessions).filter(|_| sends) {
+                for number in 0..web.sessions {
                     let stream = Stream::new(self.seed, &format!("{} session {number}", spec.name));
                     let clients = match size_classes {
                         Some(_) => Clients::Any(paths.clients),
@@ -344,13 +271,11 @@ impl<S: Scheduler> Run<S> {
                 };
                 flow.labels.tcp = Some(tcp.labels());
                 flow.tcp = Some(Box::new(tcp.clone()));
-                flow.responses = receives.then(|| {
-                    Box::new(match size_classes {
-                        Some(bounds) => ResponseTimes::in_classes(bounds),
-                        None if web.page_times => ResponseTimes::with_pages(),
-                        None => ResponseTimes::default(),
-                    })
-                });
+                flow.responses = Some(Box::new(match size_classes {
+                    Some(bounds) => ResponseTimes::in_classes(bounds),
+                    None if web.page_times => ResponseTimes::with_pages(),
+                    None => ResponseTimes::default(),
+                }));
             }
         }
         if flow.prepare_write() {

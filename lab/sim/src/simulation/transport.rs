@@ -13,9 +13,6 @@ impl<S: Scheduler> Run<S> {
     /// A flow's program begins.
     pub(super) fn start(&mut self, index: usize) {
         let flow = &mut self.flows.all[index];
-        if let Some(crossing) = self.crossing.as_mut().filter(|_| !flow.sends) {
-            crossing.counted_elsewhere += 1;
-        }
         if let Work::Tcp { connection, .. } = flow.work {
             if let Some(player) = &mut flow.player {
                 player.ask(self.now);
@@ -50,13 +47,8 @@ impl<S: Scheduler> Run<S> {
         let connection = self.flows.connections.get_mut(index);
         let flow = &self.flows.all[connection.flow()];
         connection.open(self.now, flow.class, flow.header_bytes);
-        let (sends, receives) = (flow.sends, flow.receives);
-        if receives {
-            self.pump_receiver(index);
-        }
-        if sends {
-            self.pump_sender(index);
-        }
+        self.pump_receiver(index);
+        self.pump_sender(index);
     }
 
     /// The program writes `bytes` to the sender, and then maybe no more.
