@@ -520,7 +520,7 @@ impl ResultsDirectory {
         let samples = tables::series(&self.manifest.axes, runs);
         if self.series_format() == SeriesFormat::Text && !samples.is_empty() {
             let path = self.path.join(format!("{}.csv", tables::SERIES));
-            let written = output::replace_by(&path, |file| samples.write_csv_behind(file));
+            let written = output::replace_by(&path, |file| samples.write_csv(file));
             written.map_err(at(&path))?;
         }
         Ok(())

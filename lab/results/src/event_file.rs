@@ -5,15 +5,13 @@ use std::io::Write;
 use std::sync::Arc;
 
 use netnice_queue::DropCause;
-use parquet::basic::{Encoding, LogicalType, Repetition, Type as PhysicalType};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::Result;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
-use rustc_hash::FxHashMap;
 
-use super::encoded_column::{Chunk, Places, text};
 use super::events::{EventKind, LinkEvent};
 use super::parquet_file::write_values;
 
@@ -81,6 +79,7 @@ impl<W: Write + Send> EventFile<W> {
         // Times grow by little, and few of them occur twice. A reader that wants some of the rows finds them by time; the smallest and the
         // largest value of other columns tell nothing, as each group has most values. Waits of packets in one queue differ by little, too.
         let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::None)
             .set_offset_index_disabled(true)
             .set_column_statistics_enabled(time.clone(), EnabledStatistics::Chunk)
@@ -103,16 +102,8 @@ impl<W: Write + Send> EventFile<W> {
     /// Writes events, which follow on those before, as a group of rows: thousands at a time, or the file becomes large.
     pub fn write(&mut self, events: &[LinkEvent]) -> Result<()> {
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let encoded: Vec<_> = (0..COLUMNS.len())
-            .map(|number| self.encoded(number, events))
-            .collect();
-        let columns = self.writer.schema_descr().columns().to_vec();
         let mut group = self.writer.next_row_group()?;
-        for (number, encoded) in encoded.into_iter().enumerate() {
-            if let Some(chunk) = encoded {
-                chunk.append(&mut group, &columns[number])?;
-                continue;
-            }
+        for number in 0..COLUMNS.len() {
             let Some(mut column) = group.next_column()? else {
                 break;
             };
@@ -152,107 +143,17 @@ impl<W: Write + Send> EventFile<W> {
         Ok(())
     }
 
-    /// The column with this number if its fields are names by number, or few lengths; `None` as well where they are too many.
-    fn encoded(&self, number: usize, events: &[LinkEvent]) -> Option<Chunk> {
-        match number {
-            1 => names(&self.links, events, |event| event.link as usize),
-            2 => names(&self.flows, events, |event| event.flow as usize),
-            3 => names(&self.kinds, events, |event| event.kind as usize),
-            7 => lengths(events),
-            _ => None,
-        }
-    }
-
     /// Writes the end of the file.
     pub fn finish(self) -> Result<W> {
         self.writer.into_inner()
     }
 }
 
-/// A column of names that each event has the number of; `None` where a dictionary of them has no room.
-fn names(
-    names: &[ByteArray],
-    events: &[LinkEvent],
-    number: impl Fn(&LinkEvent) -> usize,
-) -> Option<Chunk> {
-    const NEW: u16 = u16::MAX;
-    let mut place_of = vec![NEW; names.len()];
-    let mut entries = 0;
-    let mut plain = Vec::new();
-    let mut places = Places::default();
-    for event in events {
-        let number = number(event);
-        let place = &mut place_of[number];
-        if *place == NEW {
-            if entries == NEW {
-                return None;
-            }
-            *place = entries;
-            entries += 1;
-            text(&mut plain, names[number].as_utf8().ok()?);
-        }
-        places.push(*place, 1);
-    }
-    Some(places.into_chunk(None, plain, entries.into()))
-}
-
-/// The column of lengths, of which most are those of full packets and of ACKs; `None` where they are many.
-fn lengths(events: &[LinkEvent]) -> Option<Chunk> {
-    let mut known: FxHashMap<u32, u16> = FxHashMap::default();
-    let mut plain = Vec::new();
-    let mut places = Places::default();
-    for event in events {
-        let new = u16::try_from(known.len()).ok()?;
-        let place = *known.entry(event.bytes).or_insert_with(|| {
-            plain.extend_from_slice(&i64::from(event.bytes).to_le_bytes());
-            new
-        });
-        places.push(place, 1);
-    }
-    Some(places.into_chunk(None, plain, known.len()))
-}
-
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use parquet::file::reader::{FileReader, SerializedFileReader};
-    use parquet::record::RowAccessor;
 
     use super::*;
-
-    #[test]
-    fn names_of_any_number_read_back() {
-        // Places of 8 bits, of 9, of 16, and no dictionary of this file's own.
-        for flows in [256, 257, 65_535, 65_536] {
-            let names: Vec<String> = (0..flows).map(|number| format!("flow {number}")).collect();
-            let event = |number: u32| LinkEvent {
-                time_ns: u64::from(number),
-                link: 0,
-                // Backwards, so that places are not numbers; lengths have as many values.
-                flow: flows - 1 - number,
-                kind: EventKind::Delivered,
-                cause: None,
-                to_sender: false,
-                sequence: None,
-                bytes: 40 + number,
-                waited_ns: Some(7),
-            };
-            let events: Vec<LinkEvent> = (0..flows).map(event).collect();
-            let mut bytes = Vec::new();
-            let flow_names = names.iter().map(String::as_str);
-            let mut file = EventFile::new(&mut bytes, ["link"].into_iter(), flow_names).unwrap();
-            file.write(&events).unwrap();
-            file.finish().unwrap();
-            let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
-            let rows = reader.get_row_iter(None).unwrap();
-            for (row, event) in rows.zip(&events) {
-                let row = row.unwrap();
-                assert_eq!(row.get_string(2).unwrap(), &names[event.flow as usize]);
-                assert_eq!(row.get_string(3).unwrap(), "delivered");
-                assert_eq!(row.get_long(7).unwrap(), i64::from(event.bytes));
-            }
-        }
-    }
 
     #[test]
     fn events_read_back() {

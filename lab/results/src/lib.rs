@@ -9,8 +9,6 @@ mod derived;
 mod directory;
 mod e_model;
 #[cfg(feature = "parquet")]
-mod encoded_column;
-#[cfg(feature = "parquet")]
 mod event_file;
 mod events;
 mod in_time;

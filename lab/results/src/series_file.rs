@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time series as a Parquet file, with a row for each sample.
-//!
-//! All columns but the values repeat themselves.
 
-use std::collections::hash_map::Entry;
-use std::hash::Hash;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType, DoubleType};
+use parquet::column::writer::ColumnWriterImpl;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
-use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::encoded_column::{
-    Chunk, GROUP, Levels, Places, begin_groups, place_bits, push_number, text,
-};
 use super::samples::{Samples, rows};
 use crate::{RunResults, Series};
 
@@ -74,9 +67,8 @@ fn write_groups(samples: &Samples, most: usize, to: impl Write + Send) -> Result
     let schema = Type::group_type_builder("series")
         .with_fields(fields.collect::<Result<_>>()?)
         .build()?;
-    // For values of which most differ.
     let properties = WriterProperties::builder()
-        .set_dictionary_enabled(false)
+        .set_compression(Compression::SNAPPY)
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .build();
@@ -108,268 +100,68 @@ fn write_groups(samples: &Samples, most: usize, to: impl Write + Send) -> Result
     Ok(())
 }
 
+/// Writes pieces as a group of rows, column by column.
 fn write_group<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
-    texts: usize,
+    axes: usize,
     pieces: &[Piece],
 ) -> Result<()> {
-    let columns = writer.schema_descr().columns().to_vec();
     let mut group = writer.next_row_group()?;
-    for (axis, column) in columns.iter().enumerate().take(texts) {
-        let setting = |piece: &Piece<'_>| {
+    for axis in 0..axes {
+        write_texts(&mut group, pieces, |piece| {
             let setting = piece.run.settings.get(axis);
-            setting.map_or(String::new(), |(_, value)| value.clone())
-        };
-        repeated(pieces, setting, text).append(&mut group, column)?;
+            setting.map_or("", |(_, value)| value)
+        })?;
     }
-    let seed = |piece: &Piece<'_>| piece.run.seed;
-    repeated(pieces, seed, |plain, seed| {
-        plain.extend_from_slice(&seed.to_le_bytes());
-    })
-    .append(&mut group, &columns[texts])?;
-    repeated(pieces, |piece| &*piece.series.of, text).append(&mut group, &columns[texts + 1])?;
-    repeated(pieces, |piece| &*piece.series.quantity, text)
-        .append(&mut group, &columns[texts + 2])?;
-    repeated(pieces, |piece| &*piece.series.unit, text).append(&mut group, &columns[texts + 3])?;
-    times(pieces).append(&mut group, &columns[texts + 4])?;
-    match few_values(pieces) {
-        Some(values) => values.append(&mut group, &columns[texts + 5])?,
-        None => write_values(pieces, &mut group)?,
-    }
+    write_column::<Int64Type, _>(&mut group, |to| {
+        pieces.iter().try_for_each(|piece| {
+            let seeds = vec![piece.run.seed as i64; piece.samples.len()];
+            to.write_batch(&seeds, None, None).map(|_| ())
+        })
+    })?;
+    write_texts(&mut group, pieces, |piece| &piece.series.of)?;
+    write_texts(&mut group, pieces, |piece| &piece.series.quantity)?;
+    write_texts(&mut group, pieces, |piece| &piece.series.unit)?;
+    write_column::<DoubleType, _>(&mut group, |to| {
+        pieces.iter().try_for_each(|piece| {
+            let times = &piece.series.time_s[piece.samples.clone()];
+            to.write_batch(times, None, None).map(|_| ())
+        })
+    })?;
+    write_column::<DoubleType, _>(&mut group, |to| {
+        pieces.iter().try_for_each(|piece| {
+            let values = piece.series.value[piece.samples.clone()].iter();
+            let present: Vec<i16> = values.clone().map(|it| i16::from(it.is_finite())).collect();
+            let finite: Vec<f64> = values.copied().filter(|it| it.is_finite()).collect();
+            to.write_batch(&finite, Some(&present), None).map(|_| ())
+        })
+    })?;
     group.close()?;
     Ok(())
 }
 
-/// A column whose field is the same for all samples of a piece: a dictionary, and runs of places in it (the hybrid of run length and
-/// bit packing of the Parquet format, here without bit packing).
-fn repeated<'a, K: Hash + Eq + Clone>(
-    pieces: &'a [Piece<'a>],
-    field: impl Fn(&'a Piece<'a>) -> K,
-    encode: impl Fn(&mut Vec<u8>, &K),
-) -> Chunk {
-    let mut places: FxHashMap<K, usize> = FxHashMap::default();
-    let mut plain = Vec::new();
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    let mut rows = 0;
-    for piece in pieces {
-        let field = field(piece);
-        let new = places.len();
-        let place = *places.entry(field).or_insert_with_key(|field| {
-            encode(&mut plain, field);
-            new
-        });
-        let samples = piece.samples.len();
-        rows += samples;
-        match runs.last_mut() {
-            Some((last, length)) if *last == place => *length += samples,
-            _ => runs.push((place, samples)),
-        }
-    }
-    let bits = place_bits(places.len());
-    let mut data = vec![bits as u8];
-    for (place, length) in runs {
-        push_number(&mut data, length << 1);
-        data.extend_from_slice(&place.to_le_bytes()[..bits.div_ceil(8) as usize]);
-    }
-    Chunk {
-        rows,
-        dictionary: Some((plain, places.len())),
-        data,
-        repeats: false,
-    }
-}
-
-/// The column of times: places in a dictionary, of a byte or two each, and with more different times these themselves.
-fn times(pieces: &[Piece]) -> Chunk {
-    let rows = pieces.iter().map(|piece| piece.samples.len()).sum();
-    let mut places: FxHashMap<u64, u16> = FxHashMap::default();
-    let mut plain = Vec::new();
-    // Of times that several series share, once.
-    let mut of_times: Vec<(&Arc<[f64]>, Vec<u16>)> = Vec::new();
-    for piece in pieces {
-        let times = &piece.series.time_s;
-        if of_times
-            .last()
-            .is_some_and(|last| Arc::ptr_eq(last.0, times))
-        {
-            continue;
-        }
-        let mut of_these = Vec::with_capacity(times.len());
-        for time in &times[..] {
-            let new = places.len();
-            let place = *places.entry(time.to_bits()).or_insert_with(|| {
-                plain.extend_from_slice(&time.to_le_bytes());
-                new as u16
-            });
-            if new > usize::from(u16::MAX) {
-                return plain_times(pieces, rows);
-            }
-            of_these.push(place);
-        }
-        of_times.push((times, of_these));
-    }
-    let mut data = Vec::with_capacity(16 + 2 * rows);
-    // Whole bytes, so that series that share their times copy them.
-    let bytes = place_bits(places.len()).div_ceil(8) as usize;
-    data.push(8 * bytes as u8);
-    let groups = begin_groups(&mut data, rows);
-    let padded = data.len() + groups * GROUP * bytes;
-    let mut of_times = of_times.into_iter().peekable();
-    let mut encoded: Vec<u8> = Vec::new();
-    for piece in pieces {
-        let times = &piece.series.time_s;
-        if let Some((_, places)) = of_times.next_if(|next| Arc::ptr_eq(next.0, times)) {
-            encoded.clear();
-            for place in places {
-                encoded.extend_from_slice(&place.to_le_bytes()[..bytes]);
-            }
-        }
-        let Range { start, end } = piece.samples;
-        data.extend_from_slice(&encoded[start * bytes..end * bytes]);
-    }
-    data.resize(padded, 0);
-    Chunk {
-        rows,
-        dictionary: Some((plain, places.len())),
-        data,
-        // Most series have the same times.
-        repeats: true,
-    }
-}
-
-fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
-    let mut data = Vec::with_capacity(8 * rows);
-    for piece in pieces {
-        let times = &piece.series.time_s[piece.samples.clone()];
-        data.extend(times.iter().flat_map(|time| time.to_le_bytes()));
-    }
-    Chunk {
-        rows,
-        dictionary: None,
-        data,
-        repeats: false,
-    }
-}
-
-/// The column of values as places in a dictionary, which suits queues that mostly are empty; `None` where that saves little.
-fn few_values(pieces: &[Piece]) -> Option<Chunk> {
-    /// Values are looked at so many at a time.
-    const AT_A_TIME: usize = 16;
-    let rows = pieces.iter().map(|piece| piece.samples.len()).sum();
-    let mut dictionary = Dictionary::for_rows(rows);
-    let mut places = Places::default();
-    let mut levels = Levels::default();
-    for piece in pieces {
-        let values = &piece.series.value[piece.samples.clone()];
-        for some in values.chunks(AT_A_TIME) {
-            // Both without a branch for each value.
-            let first = some[0].to_bits();
-            let differences = some.iter().fold(0, |differences, value| {
-                differences | (value.to_bits() ^ first)
-            });
-            let all_present = some.iter().fold(true, |all, value| all & value.is_finite());
-            if all_present && differences == 0 {
-                places.push(dictionary.place(first, places.rows)?, some.len());
-            } else if all_present {
-                for value in some {
-                    places.push_single(dictionary.place(value.to_bits(), places.rows)?);
-                }
-            } else {
-                for value in some {
-                    levels.push(value.is_finite(), 1);
-                    if value.is_finite() {
-                        places.push_single(dictionary.place(value.to_bits(), places.rows)?);
-                    }
-                }
-                continue;
-            }
-            levels.push(true, some.len());
-        }
-    }
-    if places.rows == 0 {
-        return None;
-    }
-    Some(places.into_chunk(Some(levels), dictionary.plain, dictionary.places.len()))
-}
-
-/// A dictionary of values as it grows.
-struct Dictionary {
-    /// The values, encoded.
-    plain: Vec<u8>,
-    /// Place of each value, by its bits.
-    places: FxHashMap<u64, u16>,
-    /// Values looked up last and their places, by the hash of the value: most are among them, and they stay in the cache of the processor.
-    recent: Vec<(u64, u16)>,
-}
-
-impl Dictionary {
-    /// An empty dictionary for a column of so many rows.
-    fn for_rows(rows: usize) -> Dictionary {
-        // It moves several times as it grows.
-        let entries = (rows / 32).min(usize::from(u16::MAX));
-        Dictionary {
-            plain: Vec::with_capacity(8 * entries),
-            places: FxHashMap::with_capacity_and_hasher(entries, FxBuildHasher),
-            // No value that is looked up is NaN.
-            recent: vec![(f64::NAN.to_bits(), 0); 1 << Dictionary::RECENT_BITS],
-        }
-    }
-
-    /// Binary logarithm of the number of values looked up last: 16 kB of them.
-    const RECENT_BITS: u32 = 10;
-
-    /// The place of a value in a column of so many rows before it; `None` if there are too many values.
-    #[inline]
-    fn place(&mut self, value: u64, rows: usize) -> Option<u16> {
-        // Fibonacci hashing: the multiplier is 2⁶⁴ divided by the golden ratio.
-        let hash = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::RECENT_BITS);
-        let (recent, place) = self.recent[hash as usize];
-        if recent == value {
-            return Some(place);
-        }
-        let place = self.look_up(value, rows)?;
-        self.recent[hash as usize] = (value, place);
-        Some(place)
-    }
-
-    #[inline(never)]
-    fn look_up(&mut self, value: u64, rows: usize) -> Option<u16> {
-        let entries = self.places.len();
-        match self.places.entry(value) {
-            Entry::Occupied(entry) => Some(*entry.get()),
-            Entry::Vacant(_) if entries > 1024 + rows / 4 => None,
-            Entry::Vacant(entry) => {
-                let place = u16::try_from(entries).ok()?;
-                self.plain.extend_from_slice(&value.to_le_bytes());
-                Some(*entry.insert(place))
-            }
-        }
-    }
-}
-
-/// Writes the column of values.
-fn write_values<W: Write + Send>(
-    pieces: &[Piece],
+/// Writes a column whose field is the same for all samples of a piece.
+fn write_texts<'a, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
+    pieces: &'a [Piece<'a>],
+    field: impl Fn(&Piece<'a>) -> &'a str,
 ) -> Result<()> {
-    let Some(mut column) = group.next_column()? else {
-        return Ok(());
-    };
-    let to = column.typed::<DoubleType>();
-    // Definition levels: 1 where there is a value.
-    let (mut present, mut finite) = (Vec::new(), Vec::new());
-    for piece in pieces {
-        let values = &piece.series.value[piece.samples.clone()];
-        present.clear();
-        present.extend(values.iter().map(|value| i16::from(value.is_finite())));
-        if present.contains(&0) {
-            finite.clear();
-            finite.extend(values.iter().filter(|value| value.is_finite()));
-            to.write_batch(&finite, Some(&present), None)?;
-        } else {
-            to.write_batch(values, Some(&present), None)?;
-        }
-    }
+    write_column::<ByteArrayType, _>(group, |to| {
+        pieces.iter().try_for_each(|piece| {
+            let texts = vec![ByteArray::from(field(piece)); piece.samples.len()];
+            to.write_batch(&texts, None, None).map(|_| ())
+        })
+    })
+}
+
+/// Writes the next column of a group.
+fn write_column<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    write: impl FnOnce(&mut ColumnWriterImpl<'_, T>) -> Result<()>,
+) -> Result<()> {
+    let next = group.next_column()?;
+    let mut column = next.ok_or_else(|| broken("it has too few columns"))?;
+    write(column.typed::<T>())?;
     column.close()
 }
 
@@ -595,49 +387,9 @@ mod tests {
     }
 
     #[test]
-    fn a_dictionary_has_values_of_two_bytes_at_most() {
-        let times: Arc<[f64]> = (0..1000).map(f64::from).collect();
-        // Places of 8 bits, of 9, of 16, and no dictionary. Every third value is missing, and six follow each other that are equal.
-        for (different, dictionary) in [(256, true), (257, true), (65_536, true), (65_537, false)] {
-            let value = |place: usize| match place % 3 {
-                0 => f64::NAN,
-                _ => (place / 9 % different) as f64 * 0.1,
-            };
-            let of_series =
-                |number: usize| (1000 * number..1000 * (number + 1)).map(value).collect();
-            let all = (0..600).map(|number| {
-                series(
-                    &format!("link[{number}]"),
-                    "queue_packets",
-                    &times,
-                    of_series(number),
-                )
-            });
-            let runs = [RunResults {
-                series: all.collect(),
-                ..RunResults::default()
-            }];
-            let pieces = runs[0].series.iter().map(|series| Piece {
-                run: &runs[0],
-                series,
-                samples: 0..1000,
-            });
-            let values = few_values(&pieces.collect::<Vec<_>>());
-            let entries = values.and_then(|chunk| Some(chunk.dictionary?.1));
-            assert_eq!(entries, dictionary.then_some(different));
-            if different == 65_536 {
-                let found = read(written(&runs, &[], ROWS)).unwrap();
-                for (found, series) in found.iter().zip(&runs[0].series) {
-                    assert_eq!(bits(&found.value), bits(&series.value));
-                }
-            }
-        }
-    }
-
-    #[test]
     fn times_of_any_number_read_back() {
-        // Places of one byte, of two, and no dictionary.
-        for length in [255, 256, 257, 65_535, 65_536, 65_537, 70_001] {
+        // Few enough for a dictionary, and more.
+        for length in [255, 70_001, 300_000] {
             let times: Arc<[f64]> = (0..length).map(|place| f64::from(place) * 1e-3).collect();
             let value: Vec<f64> = times.iter().map(|time| -time).collect();
             let both = ["a", "b"].map(|of| series(of, "goodput", &times, value.clone()));
