@@ -363,8 +363,7 @@ POLICY_INLINE int receiver_awaits_packets(const struct receiver *state,
 /* Returns whether a loss started the yielding, so that probes only show that nothing is lost. */
 POLICY_INLINE int receiver_yields_blindly(const struct receiver *state)
 {
-	return netnice_yields(&state->policy) &&
-	       state->policy.decided.probe_rounds > NETNICE_PROBE_ROUNDS;
+	return netnice_yields(&state->policy) && netnice_began_blindly(&state->policy);
 }
 
 /*

@@ -7,8 +7,8 @@
  * late as without a floor. It cannot send trains meanwhile, as a receiver cannot, and takes a steady
  * delay on trial.
  */
-#ifndef NETNICE_POLICY_NETNICE_FLOOR_H
-#define NETNICE_POLICY_NETNICE_FLOOR_H
+#ifndef NETNICE_POLICY_NETNICE_ABOVE_FLOOR_H
+#define NETNICE_POLICY_NETNICE_ABOVE_FLOOR_H
 
 #include "floor.h"
 #include "integer.h"

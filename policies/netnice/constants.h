@@ -7,7 +7,7 @@
 #define NETNICE_THRESHOLD_HALF_PACKETS 3U /* one and a half: a delayed ACK releases two at once */
 #define NETNICE_THRESHOLD_JITTERS 2U      /* twice the mean change from sample to sample */
 #define NETNICE_THRESHOLD_SPREADS 2U      /* twice the range of a round's samples */
-#define NETNICE_GROWTH_SPREAD 4U          /* packets of a round's range that are no jitter */
+#define NETNICE_GROWTH_SPREAD 4U          /* packets of a round's range that growth makes */
 #define NETNICE_PLATEAU_PACKETS 2U        /* by which a plateau may be measured too low */
 #define NETNICE_JITTER_LIMIT_US 20000U
 #define NETNICE_MINIMUM_CWND 2U  /* the second packet makes the receiver ACK at once */

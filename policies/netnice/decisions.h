@@ -50,7 +50,7 @@ enum netnice_phase {
 	D(RETURNED,       RETURN,  FILL,    NOBODY,     "as it is", "the window fills the path")                       \
 	D(RETURN_QUEUE,   RETURN,  INFER,   NOBODY,     "half", "a queue ends the return")                             \
 	D(INDICATION,     WINDOW,  INFER,   NOBODY,     "less our part of the queue", "a queue for a window in a row") \
-	D(TIMEOUT,        INFER,   FILL,    NOBODY,     "as it is", "no further queue for two rounds")                 \
+	D(TIMEOUT,        INFER,   FILL,    NOBODY,     "as it is", "no further indication in time")                 \
 	D(QUEUE,          WINDOW,  YIELD,   QUEUE,      "a probe", "a queue that stays without our part")              \
 	D(VISIT,          WINDOW,  YIELD,   QUEUE,      "a probe", "others who come often and briefly")                \
 	D(OTHERS_START,   WINDOW,  YIELD,   QUEUE,      "a probe", "others in slow start")                             \

@@ -9,8 +9,8 @@
  * shows before the window fills the path, the earlier minimum is valid again, and the delay has to
  * stand still for four times as long before the next trial.
  */
-#ifndef NETNICE_POLICY_NETNICE_TRIAL_H
-#define NETNICE_POLICY_NETNICE_TRIAL_H
+#ifndef NETNICE_POLICY_NETNICE_LONGER_PATH_H
+#define NETNICE_POLICY_NETNICE_LONGER_PATH_H
 
 #include "integer.h"
 #include "netnice/gaps.h"

@@ -66,7 +66,7 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	state->longer_path.steady_since_us = 0;
 	if (netnice_yields(state)) {
 		state->losses.judging = 0;
-		if (state->decided.probe_rounds > NETNICE_PROBE_ROUNDS)
+		if (netnice_began_blindly(state))
 			return netnice_yield_blindly(state, NETNICE_BECAUSE_BLIND_LOSS);
 	}
 	if (blind)
@@ -92,7 +92,7 @@ POLICY_INLINE void netnice_on_undo(struct netnice *state, u32 cwnd)
 	if (cwnd <= NETNICE_PROBE_CWND)
 		return;
 	state->believed.plateau = policy_max(state->believed.plateau, cwnd);
-	if (netnice_yields(state) && state->decided.probe_rounds > NETNICE_PROBE_ROUNDS)
+	if (netnice_yields(state) && netnice_began_blindly(state))
 		netnice_return(state, NETNICE_BECAUSE_UNDO);
 }
 

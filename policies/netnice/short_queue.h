@@ -76,8 +76,7 @@ POLICY_INLINE int netnice_met_standing_queue(const struct netnice *state, u32 cw
  */
 POLICY_INLINE int netnice_returns_blindly(const struct netnice *state)
 {
-	return state->decided.phase == NETNICE_RETURN &&
-	       state->decided.probe_rounds > NETNICE_PROBE_ROUNDS;
+	return state->decided.phase == NETNICE_RETURN && netnice_began_blindly(state);
 }
 
 /* Returns whether, in such a return, a queue of others that no burst fills has overflowed. */

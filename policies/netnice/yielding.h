@@ -62,6 +62,15 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state, u8 reason)
 	return NETNICE_MINIMUM_CWND;
 }
 
+/*
+ * Returns whether a blind loss began the latest yielding: then probes are so far apart that they only tell when to try
+ * again.
+ */
+POLICY_INLINE int netnice_began_blindly(const struct netnice *state)
+{
+	return state->decided.probe_rounds > NETNICE_PROBE_ROUNDS;
+}
+
 /* Returns the clean probes that end a yielding after a blind loss. */
 POLICY_INLINE u32 netnice_blind_probes(const struct netnice *state)
 {
@@ -71,10 +80,7 @@ POLICY_INLINE u32 netnice_blind_probes(const struct netnice *state)
 /* Probes cannot detect so short a queue for certain. */
 POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state, u8 reason)
 {
-	u32 scale =
-		state->losses.blind_scale && state->decided.probe_rounds > NETNICE_PROBE_ROUNDS ?
-			state->losses.blind_scale :
-			0;
+	u32 scale = netnice_began_blindly(state) ? state->losses.blind_scale : 0;
 	u32 cwnd;
 
 	/*
@@ -286,11 +292,11 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 	if (queue_us > state->measured.minimum_rtt_us / 2)
 		state->decided.deep = 1;
 	/* A small queue may be that of another low-priority flow. */
-	if (state->decided.probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
+	if (!netnice_began_blindly(state) && queue_us > 2 * threshold_us)
 		state->decided.clean_probes = netnice_clean_probes(state);
 	/* So far only losses showed the others; now delay shows them. One probe may have been delayed by a busy machine. */
-	if (state->decided.probe_rounds > NETNICE_PROBE_ROUNDS &&
-	    previous_queue_us > threshold_us && queue_us > NETNICE_LONG_QUEUE * threshold_us) {
+	if (netnice_began_blindly(state) && previous_queue_us > threshold_us &&
+	    queue_us > NETNICE_LONG_QUEUE * threshold_us) {
 		state->decided.clean_probes = NETNICE_CLEAN_PROBES;
 		state->decided.probe_rounds = NETNICE_PROBE_ROUNDS;
 		state->decided.pause_scale = NETNICE_PAUSE_UNIT;
