@@ -19,3 +19,4 @@ pub mod receivers;
 pub mod registry;
 mod state;
 pub mod tcplp;
+pub mod utp;

@@ -13,6 +13,7 @@
 #include "tcplp.h"
 #include "tcplp_ecn.h"
 #include "tcpnice.h"
+#include "utp.h"
 
 /*
  * The functions of a policy that sets the window from TCP-LP's ACKs (struct tcplp_ack), in a kernel
@@ -276,6 +277,37 @@ u32 native_receiver_floor_window(const struct receiver *state, struct floor *flo
 	return receiver_floor_window(state, floor, own, segment, low_bytes);
 }
 
+u32 native_utp_read(struct utp_packet *packet, const u8 header[UTP_HEADER_BYTES], u32 bytes)
+{
+	return utp_read(packet, header, bytes);
+}
+
+u32 native_utp_on_departure(struct utp_flow *flow, const struct utp_packet *packet, u32 now_us)
+{
+	utp_count(&flow->leaving, packet);
+	return utp_follow_clock(flow, packet->stamp_us, now_us);
+}
+
+void native_utp_on_arrival(struct utp_flow *flow, const struct utp_packet *packet, u32 now_us)
+{
+	utp_count(&flow->arriving, packet);
+	utp_on_arrival(flow, packet, now_us);
+}
+
+/* Returns the window to write into a packet that leaves, or that has arrived; 0 to leave it as it is. */
+u32 native_utp_window(struct utp_flow *flow, const struct policy_parameters *wanted,
+		      const struct utp_packet *packet, u32 now_us, u8 leaves)
+{
+	struct utp_side *side = leaves ? &flow->arriving : &flow->leaving;
+	struct receiver_segment segment = { 0 };
+	int governed = leaves ? utp_segment_of_departure(flow, wanted, packet, now_us, &segment) :
+				utp_segment_of_arrival(flow, wanted, packet, now_us, &segment);
+
+	if (!governed)
+		return 0;
+	return utp_window(side, packet, receiver_window(&side->receiver, &segment));
+}
+
 /* Size that Rust and the kernel reserve for a state. */
 _Static_assert(sizeof(struct netnice) <= 256, "state must fit State");
 _Static_assert(sizeof(struct floor) == 88, "a floor must have the size of src/floor.rs");
@@ -285,6 +317,8 @@ _Static_assert(sizeof(struct receiver_floor) == 56,
 	       "a receiver's member must have the size of src/above_floor.rs");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct receiver) <= 768, "state must fit src/receiver.rs");
+_Static_assert(sizeof(struct utp_packet) == 24, "a packet must have the size of src/utp.rs");
+_Static_assert(sizeof(struct utp_flow) <= 1600, "state must fit src/utp.rs");
 _Static_assert(sizeof(struct receiver_group) == 20,
 	       "a group must have the size of src/receiver.rs");
 _Static_assert(sizeof(struct receiver_round_trip) == 280,
