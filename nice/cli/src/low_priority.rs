@@ -8,12 +8,13 @@ use anyhow::{Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser};
+use netnice_kernel::abi::Totals;
 use netnice_kernel::control::Control;
-use netnice_kernel::settings::{Direction, Settings};
+use netnice_kernel::settings::{Direction, Settings, Utp};
 use netnice_parameters::policies;
 
 use crate::parameter_options::{HEADING, ParameterOptions};
-use netnice_terminal::text::say;
+use netnice_terminal::text::{self, say};
 
 /// Which control, with what parameters.
 #[derive(Debug, Args)]
@@ -29,6 +30,10 @@ pub struct LowPriority {
     /// policy of --control if that is netnice, tcplp or hstcplp, otherwise by netnice's [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,
+    /// Whether uTP, BitTorrent's protocol over UDP, is governed; with `yes` it is an error where it cannot be. As root only; other
+    /// UDP is never governed [default: where it can be]
+    #[arg(long, value_enum, value_name = "yes|no", hide_possible_values = true)]
+    udp: Option<YesNo>,
     #[command(flatten)]
     parameters: ParameterOptions,
 }
@@ -73,6 +78,26 @@ pub fn say_not_received(reason: &str) {
     say!("netnice: received data is not governed: {reason}");
 }
 
+/// Returns in words what was moved over uTP; `None` if nothing was.
+pub fn over_utp(totals: &Totals) -> Option<String> {
+    let connections = totals.utp_connections;
+    (connections > 0).then(|| {
+        format!(
+            "{}, {} sent, {} received, gave way {}",
+            text::count(connections, "connection"),
+            text::bytes(totals.utp_bytes_sent),
+            text::bytes(totals.utp_bytes_received),
+            text::count(totals.utp_yields, "time"),
+        )
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum YesNo {
+    Yes,
+    No,
+}
+
 /// [`Direction`] as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Way {
@@ -109,7 +134,32 @@ impl LowPriority {
         };
         // Routers may serve packets with that mark last, and the floor would be none.
         let mark = control.is_low_priority() && !self.no_dscp && settings.floor() == 0;
-        Ok(Settings { mark, ..settings })
+        let utp = self.utp(&settings)?;
+        Ok(Settings {
+            mark,
+            utp,
+            ..settings
+        })
+    }
+
+    /// Returns whether uTP is governed. There, low priority has no floor.
+    fn utp(&self, settings: &Settings) -> Result<Utp, clap::Error> {
+        let without_effect = if !settings.control.is_low_priority() {
+            Some(format!("--control {}", settings.control.name()))
+        } else if settings.floor() > 0 {
+            Some("--at-least, which is for TCP".to_owned())
+        } else {
+            None
+        };
+        match (self.udp, without_effect) {
+            (Some(YesNo::Yes), Some(other)) => {
+                let message = format!("--udp yes has no effect with {other}\n");
+                Err(clap::Error::raw(ErrorKind::ArgumentConflict, message))
+            }
+            (Some(YesNo::Yes), None) => Ok(Utp::Yes),
+            (Some(YesNo::No), _) => Ok(Utp::No),
+            (None, _) => Ok(Utp::WherePossible),
+        }
     }
 
     /// Returns settings with the control in a C file, which takes no options and governs sent data alone.
@@ -151,9 +201,11 @@ impl LowPriority {
         let control = self.control.map(|_| "control");
         let no_dscp = self.no_dscp.then_some("no-dscp");
         let direction = self.direction.map(|_| "direction");
+        let udp = self.udp.map(|_| "udp");
         control
             .or(no_dscp)
             .or(direction)
+            .or(udp)
             .or(self.parameters.first())
     }
 }
@@ -277,6 +329,17 @@ mod tests {
     }
 
     #[test]
+    fn utp_is_governed_unless_an_option_says_otherwise() {
+        for (line, utp) in [
+            ("", Utp::WherePossible),
+            ("--udp yes --control tcplp", Utp::Yes),
+            ("--udp no --control dstcp", Utp::No),
+        ] {
+            assert_eq!(settings(line).unwrap().utp, utp, "{line}");
+        }
+    }
+
+    #[test]
     fn options_without_effect_are_refused_by_name() {
         for (line, expected) in [
             (
@@ -316,6 +379,14 @@ mod tests {
                 "--delta has no effect with --control dstcp; it is for --control tcplp and hstcplp",
             ),
             (
+                "--control dstcp --udp yes",
+                "--udp yes has no effect with --control dstcp",
+            ),
+            (
+                "--at-least 2mbit --udp yes",
+                "--udp yes has no effect with --at-least, which is for TCP",
+            ),
+            (
                 "--control dstcp --no-dscp",
                 "--no-dscp has no effect with --control dstcp, which marks no packets",
             ),
@@ -348,6 +419,7 @@ mod tests {
             ("", None),
             ("--control netnice", Some("control")),
             ("--no-dscp", Some("no-dscp")),
+            ("--udp no", Some("udp")),
             ("--threshold 2ms", Some("threshold")),
         ] {
             assert_eq!(options(line).given(), expected, "{line}");

@@ -21,7 +21,7 @@ pub struct Preset {
 const WHOLE_KUBERNETES: &str = "it covers image pulls, and all else in that service: the API server and etcd on a server; \
                                 pods have cgroups besides";
 
-const PRESETS: [Preset; 13] = [
+const PRESETS: [Preset; 16] = [
     Preset {
         name: "docker",
         services: &["docker.service", "containerd.service"],
@@ -95,6 +95,24 @@ const PRESETS: [Preset; 13] = [
         limit: Some("a game started from Steam runs in the same cgroup"),
     },
     Preset {
+        name: "transmission",
+        services: &["transmission-daemon.service"],
+        patterns: &["app-*transmission*"],
+        limit: None,
+    },
+    Preset {
+        name: "qbittorrent",
+        services: &[],
+        patterns: &["qbittorrent-nox*.service", "app-*qbittorrent*"],
+        limit: None,
+    },
+    Preset {
+        name: "deluge",
+        services: &["deluged.service"],
+        patterns: &["app-*deluge*"],
+        limit: None,
+    },
+    Preset {
         name: "apt",
         services: &["apt-daily.service", "apt-daily-upgrade.service"],
         patterns: &[],
@@ -163,6 +181,12 @@ mod tests {
             ("steam", "app-gnome-steam-4242.scope", true),
             ("steam", "app-com.valvesoftware.steam@1.service", true),
             ("steam", "steam", false),
+            ("qbittorrent", "qbittorrent-nox@alice.service", true),
+            (
+                "transmission",
+                "app-gnome-transmission\\x2dgtk-77.scope",
+                true,
+            ),
             ("apt", "apt-daily-upgrade.service", true),
             ("k3s", "k3s-agent.service", true),
             ("containerd", "k3s.service", false),

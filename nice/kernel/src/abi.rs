@@ -52,6 +52,16 @@ pub(crate) struct ReceptionRecord {
     pub(crate) gave_way: [u32; CAUSES],
 }
 
+/// `struct utp_group`: the settings of a cgroup for uTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct UtpGroup {
+    pub(crate) parameters: Parameters,
+    pub(crate) sends: u8,
+    pub(crate) receives: u8,
+    pub(crate) reserved: [u8; 6],
+}
+
 /// Reads a record from a value of a map. A newer version's value may be longer; a shorter one is unreadable.
 pub(crate) fn read_record<T: Pod>(value: &[u8]) -> Option<T> {
     value
@@ -89,6 +99,14 @@ pub struct Totals {
     pub gave_way: GaveWay,
     /// `receiving_yields` by cause.
     pub receiving_gave_way: GaveWay,
+    /// Connections over uTP that were recognised and governed.
+    pub utp_connections: u64,
+    /// Bytes of data in packets that left on these, what was sent again included.
+    pub utp_bytes_sent: u64,
+    /// Bytes of data in packets that arrived on these.
+    pub utp_bytes_received: u64,
+    /// Number of times these yielded to others, in both directions.
+    pub utp_yields: u64,
 }
 
 impl Totals {
@@ -107,6 +125,10 @@ impl Totals {
         self.restored += other.restored;
         self.gave_way.add(&other.gave_way);
         self.receiving_gave_way.add(&other.receiving_gave_way);
+        self.utp_connections += other.utp_connections;
+        self.utp_bytes_sent += other.utp_bytes_sent;
+        self.utp_bytes_received += other.utp_bytes_received;
+        self.utp_yields += other.utp_yields;
     }
 
     /// Returns how often a connection was left with a control that is not the cgroup's.
@@ -137,6 +159,11 @@ impl Totals {
             restored: self.restored.saturating_sub(earlier.restored),
             gave_way: self.gave_way.since(&earlier.gave_way),
             receiving_gave_way: (self.receiving_gave_way).since(&earlier.receiving_gave_way),
+            utp_connections: (self.utp_connections).saturating_sub(earlier.utp_connections),
+            utp_bytes_sent: self.utp_bytes_sent.saturating_sub(earlier.utp_bytes_sent),
+            utp_bytes_received: (self.utp_bytes_received)
+                .saturating_sub(earlier.utp_bytes_received),
+            utp_yields: self.utp_yields.saturating_sub(earlier.utp_yields),
         }
     }
 }
@@ -204,7 +231,8 @@ mod tests {
         });
         assert_mirror!(&types, "totals", Totals {
             sockets, bytes_sent, bytes_received, yields, without_timestamps, receiving_sockets,
-            receiving_bytes, receiving_yields, refused, displaced, restored, gave_way, receiving_gave_way
+            receiving_bytes, receiving_yields, refused, displaced, restored, gave_way, receiving_gave_way,
+            utp_connections, utp_bytes_sent, utp_bytes_received, utp_yields
         });
         assert_mirror!(&types, "finished", Finished { totals });
         assert_mirror!(&types, "decision", Transition {
@@ -222,6 +250,8 @@ mod tests {
         assert_mirror!(&types, "reception_record", ReceptionRecord {
             group, since_ns, report, window_bytes, minimum_rtt_us, paused, reserved, control, gave_way
         });
+        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/utp.bpf.o")).unwrap();
+        assert_mirror!(&types, "utp_group", UtpGroup { parameters, sends, receives, reserved });
     }
 
     #[test]

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Low priority for a whole existing cgroup: a slice, a service, a container.
 
+use std::collections::HashMap;
+
+use crate::abi::Totals;
 use crate::cgroup::attachment::{self, Attacher};
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Error, Result, need_root};
@@ -134,7 +137,7 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     let attacher = Attacher::open(&pins)?;
     attachment::detach(cgroup)?;
     attacher.storage().forget_totals(cgroup.id());
-    attacher.storage().set_floor(cgroup.id(), 0)?;
+    attacher.forget_settings(cgroup.id())?;
     journal::forget_lost(pins.home(), cgroup.path(), None);
     let mut outcome = renice::set_open(&cgroup.processes_beneath()?, None, &attacher);
     outcome.future = true;
@@ -181,6 +184,22 @@ pub fn without_quic() -> Vec<String> {
     paths.sort();
     paths.dedup();
     paths
+}
+
+/// Returns the cgroups, of running commands too, in which uTP was governed, by path, with their sums. Needs root: empty for other
+/// users.
+pub fn over_utp() -> Vec<(String, Totals)> {
+    let groups = connections::finished_groups().into_iter();
+    let governed = groups.filter(|group| group.totals.utp_connections > 0);
+    let records: HashMap<u64, String> = [Kind::Attached, Kind::Made]
+        .into_iter()
+        .flat_map(|kind| journal::cgroups(&pin_directory::home(), kind))
+        .collect();
+    let mut found: Vec<(String, Totals)> = governed
+        .filter_map(|group| Some((records.get(&group.id)?.clone(), group.totals)))
+        .collect();
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    found
 }
 
 /// The paths of cgroups that were given low priority and are gone: the cgroup that is there now, if

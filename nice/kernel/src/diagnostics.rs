@@ -81,9 +81,9 @@ pub fn check() -> Findings {
     control.extend(privileges);
     let mut programs = Vec::new();
     if may_load {
-        let [controls, cgroup_programs, receiving, closing, quic] = loads();
+        let [controls, cgroup_programs, receiving, closing, utp, quic] = loads();
         control.push(controls);
-        programs.extend([cgroup_programs, receiving, closing, quic]);
+        programs.extend([cgroup_programs, receiving, closing, utp, quic]);
     } else {
         // A registered control proves all that registering needs.
         control.push(registered);
@@ -246,23 +246,31 @@ fn privileges() -> Capability {
 }
 
 /// Loads the controls and the programs for cgroups: only loading proves that the kernel accepts them.
-fn loads() -> [Capability; 5] {
+fn loads() -> [Capability; 6] {
     let receivers: Vec<_> = Control::receivers().map(Control::name).collect();
-    let (controls, programs, receiving, closing, quic) = match Pins::open() {
+    let (controls, programs, receiving, closing, utp, quic) = match Pins::open() {
         Ok(pins) => {
             let controls = controls(&pins);
             let programs = timed(|| Attacher::open(&pins).map(drop));
             let receiving = timed(|| Attacher::load_receiving(&pins));
             let closing = timed(|| Attacher::try_closing(&pins));
+            let utp = timed(|| Attacher::try_utp(&pins));
             let quic = timed(|| Attacher::load_quic(&pins));
             // A later call clears what cannot be cleared now.
             let _ = pins.close();
-            (controls, programs, receiving, closing, quic)
+            (controls, programs, receiving, closing, utp, quic)
         }
         Err(error) => {
             let refused = || Err(error.to_string());
             let controls = capability(CONTROLS, State::Missing, error.to_string());
-            (controls, refused(), refused(), refused(), refused())
+            (
+                controls,
+                refused(),
+                refused(),
+                refused(),
+                refused(),
+                refused(),
+            )
         }
     };
     let found = |name, what: &str, without: State, tried: Result<Duration, String>| match tried {
@@ -299,6 +307,16 @@ fn loads() -> [Capability; 5] {
                     "the kernel lacks {}: a window is small instead",
                     features::TCX
                 ),
+            }),
+        ),
+        // Without it, uTP has the priority that its senders give it.
+        found(
+            "uTP",
+            "the program that governs it, at network interfaces (tcx)",
+            limited,
+            utp.map_err(|error| match features::TCX.is_there() {
+                true => error,
+                false => format!("the kernel lacks {}: uTP is not governed", features::TCX),
             }),
         ),
         // Without it, --no-quic fails.

@@ -133,6 +133,12 @@ pub enum Error {
         /// Its name.
         control: &'static str,
     },
+    /// uTP was to be governed in any case.
+    #[error("uTP cannot be governed here: {reason}; without --udp yes the rest is governed")]
+    NoUtp {
+        /// What is missing.
+        reason: String,
+    },
     /// The process belongs to another user.
     #[error("process {pid} belongs to another user, or hides its files: use sudo")]
     NotOurs {
@@ -207,6 +213,7 @@ impl Error {
                 | Self::UnknownControl { .. }
                 | Self::OuterSupervisor
                 | Self::Foreign { .. }
+                | Self::NoUtp { .. }
         )
     }
 

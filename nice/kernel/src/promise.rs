@@ -341,7 +341,7 @@ fn release(cgroup: &Cgroup) -> Result<()> {
     let pins = Pins::open()?;
     let attacher = Attacher::open(&pins)?;
     attachment::detach(cgroup)?;
-    attacher.set_floor(cgroup.id(), 0)?;
+    attacher.forget_settings(cgroup.id())?;
     renice::set_open(&cgroup.processes_beneath()?, None, &attacher);
     pins.close()?;
     Ok(())

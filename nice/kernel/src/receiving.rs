@@ -11,7 +11,7 @@ use crate::objects::control::Control;
 use crate::objects::parameters::Parameters;
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
-use crate::settings::{Direction, Settings};
+use crate::settings::{Direction, Settings, Utp};
 
 /// A cgroup without processes, whose sockets receive at low priority.
 pub struct ReceivingGroup {
@@ -28,6 +28,7 @@ impl ReceivingGroup {
             parameters,
             mark: false,
             direction: Direction::Receive,
+            utp: Utp::No,
             ..Settings::default()
         };
         let (_, attacher) = Attacher::with(&settings, pins)?;

@@ -17,7 +17,7 @@ use crate::objects::control::is_ours;
 use crate::runtime::guard::remove_when_empty;
 use crate::runtime::journal::{Kind, Record};
 use crate::runtime::pins::Pins;
-use crate::settings::Settings;
+use crate::settings::{Settings, Utp};
 use crate::sockets::process::{self, Handle};
 use crate::sockets::storage::SocketStorage;
 use crate::sockets::{governance, options};
@@ -71,6 +71,11 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
         if !settings.direction.sends() {
             return Err(Error::NeedsRoot {
                 action: "governing what is received",
+            });
+        }
+        if settings.utp == Utp::Yes {
+            return Err(Error::NeedsRoot {
+                action: "governing uTP",
             });
         }
         reachable(pid)?;

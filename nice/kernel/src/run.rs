@@ -15,7 +15,7 @@ use crate::promise::{self, Promise};
 use crate::runtime::guard::remove_when_empty;
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
-use crate::settings::{Direction, Settings};
+use crate::settings::{Direction, Settings, Utp};
 use crate::sockets::connections::{self, Connection, Sums};
 use crate::sockets::decisions::Recorder;
 use crate::sockets::handed_in::{self, HandedIn};
@@ -80,7 +80,10 @@ pub fn enter(settings: &Settings, promise: &Promise) -> Result<Entered> {
 
 /// Returns whether a supervisor can do what is asked for: it sees neither received data nor UDP, and keeps no promises.
 fn may_be_supervised(settings: &Settings, promise: &Promise) -> bool {
-    settings.direction.sends() && !settings.no_quic && promise.is_empty()
+    settings.direction.sends()
+        && !settings.no_quic
+        && settings.utp != Utp::Yes
+        && promise.is_empty()
 }
 
 fn enter_as_user(settings: &Settings, promise: &Promise) -> Result<Entered> {
@@ -97,6 +100,11 @@ fn enter_as_user(settings: &Settings, promise: &Promise) -> Result<Entered> {
     if settings.no_quic {
         return Err(Error::NeedsRoot {
             action: "refusing QUIC",
+        });
+    }
+    if settings.utp == Utp::Yes {
+        return Err(Error::NeedsRoot {
+            action: "governing uTP",
         });
     }
     enter_supervisor_without_pins(settings)
@@ -288,6 +296,14 @@ impl Entered {
     pub fn receive_refused(&self) -> Option<&str> {
         match &self.how {
             How::Cgroup(own) => own.attacher.receive_refused(),
+            How::Supervised(..) | How::Already => None,
+        }
+    }
+
+    /// Returns why uTP is not governed although that was requested; `None` under a supervisor, which cannot.
+    pub fn utp_refused(&self) -> Option<&str> {
+        match &self.how {
+            How::Cgroup(own) => own.attacher.utp_refused(),
             How::Supervised(..) | How::Already => None,
         }
     }

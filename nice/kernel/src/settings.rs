@@ -28,6 +28,18 @@ impl Direction {
     }
 }
 
+/// Whether uTP, BitTorrent's protocol over UDP, is governed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Utp {
+    /// Where the kernel and the rights permit it, in cgroups only.
+    #[default]
+    WherePossible,
+    /// Yes, and it is an error where it cannot be.
+    Yes,
+    /// No.
+    No,
+}
+
 /// Control of connections, and its parameters.
 #[derive(Clone, Copy)]
 pub struct Settings {
@@ -39,6 +51,8 @@ pub struct Settings {
     pub mark: bool,
     /// True if UDP to port 443, which is QUIC, is refused, so that programs fall back to TCP. In cgroups only.
     pub no_quic: bool,
+    /// Whether uTP is governed, by netnice's policy whatever the control is.
+    pub utp: Utp,
     /// Group in whose floor connections have a part that are governed one by one, as those open already; 0 for none.
     pub group: u64,
     /// Direction in which data gets low priority. The control, its mark and the guard over both apply to sent data.
@@ -53,6 +67,7 @@ impl Default for Settings {
             parameters: Parameters::default(),
             mark: true,
             no_quic: false,
+            utp: Utp::default(),
             group: 0,
             direction: Direction::default(),
         }
@@ -68,5 +83,11 @@ impl Settings {
             false => 0,
         };
         bits.div_ceil(8)
+    }
+
+    /// Returns true if uTP is to be governed where it can be. A floor is one of TCP connections, and low priority beside it would
+    /// break what it promises.
+    pub(crate) fn wants_utp(&self) -> bool {
+        self.utp != Utp::No && self.control.is_low_priority() && self.floor() == 0
     }
 }

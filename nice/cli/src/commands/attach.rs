@@ -30,8 +30,8 @@ Examples:
       sudo netnice attach /sys/fs/cgroup/backups
 
 Names:
-  docker, containerd, crio, k3s, rke2, k0s, podman, ollama, snapd, packagekit, flatpak, steam and apt \
-  stand for the services and cgroups in which these programs transfer. All that exist are attached, and the output \
+  docker, containerd, crio, k3s, rke2, k0s, podman, ollama, snapd, packagekit, flatpak, steam, transmission, \
+  qbittorrent, deluge and apt stand for the services and cgroups in which these programs transfer. All that exist are attached, and the output \
   says which, and what is not covered. A cgroup at the top that has such a name is given as /NAME.
 
 Duration:

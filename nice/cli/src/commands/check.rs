@@ -29,7 +29,7 @@ Kernels:
   5.10   as root, for what is sent, with --control: all controls but netnice, which sets the pacing rate (6.0)
   6.1    all commands
   6.4    an upgrade replaces the control without a moment in which there is none
-  6.6    windows of many downloads at once can be closed
+  6.6    windows of many downloads at once can be closed; uTP is governed
 
 Exit code:
   0 if the kernel lets every command work that this user may call, else 1. A command that only root may call \

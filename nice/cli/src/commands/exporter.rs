@@ -43,6 +43,9 @@ Metrics:
                                         direction
   netnice_sent_bytes_total              bytes that the peers have acknowledged
   netnice_received_bytes_total          bytes received
+  netnice_utp_sent_bytes_total          bytes of data that left over uTP, where
+                                        some was governed
+  netnice_utp_received_bytes_total      bytes of data that arrived over uTP
   netnice_yields_total                  number of times that connections
                                         yielded, by direction
   netnice_gave_way_total                the same of netnice, by direction and

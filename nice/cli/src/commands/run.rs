@@ -21,7 +21,7 @@ use netnice_kernel::handed_in::HandedIn;
 use netnice_kernel::others::Other;
 use netnice_kernel::promise::{Deadline, Promise};
 use netnice_kernel::run::{Entered, Outside, enter};
-use netnice_kernel::settings::{Direction, Settings};
+use netnice_kernel::settings::{Direction, Settings, Utp};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, raise, signal};
@@ -54,6 +54,8 @@ Examples:
       netnice plot backup.jsonl
   A browser, whose downloads would use QUIC:
       sudo netnice run --no-quic -- firefox
+  A BitTorrent client, which downloads and uploads over uTP:
+      sudo netnice run -v -- transmission-cli debian.torrent
   A download that takes what others leave, from any server:
       sudo netnice run -- wget https://example.org/image.iso
   A server whose answers take what others leave:
@@ -69,8 +71,10 @@ Scope:
   or DSCP has no effect for them. What they send is governed by the congestion control. What they \
   receive is governed as root only, by the window that is advertised, which the policy of tcplp or \
   hstcplp sets under that control and otherwise netnice's: by round trips where the peer sends no \
-  timestamps; not over loopback, and not with Multipath TCP. Not covered are UDP, and so \
-  QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket \
+  timestamps; not over loopback, and not with Multipath TCP. uTP, which BitTorrent uses over UDP, is \
+  governed in both directions as root only, by netnice's policy, at the network interfaces that are \
+  there when the command starts (Linux 6.6); --udp no leaves it alone, and so do --at-least and --by. Not \
+  covered are other UDP, and so QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket \
   that was handed in listening. A socket handed in without a connection gets the control, too, but \
   not one that the command receives later from a program outside (SCM_RIGHTS). Under root, what a \
   program does after it has moved itself to another cgroup is not covered: container runtimes do so, \
@@ -184,6 +188,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         no_quic: arguments.no_quic,
         ..settings
     };
+    let settings = without_deadline(arguments, settings)?;
     let (name, rest) = arguments
         .command
         .split_first()
@@ -203,6 +208,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let error = become_command(&program, &arguments.command)?;
     drop(entered);
     Ok(cannot_run(name, &error.into()))
+}
+
+/// Leaves uTP alone where there is a deadline: what it moves is not counted, and it has no floor.
+fn without_deadline(arguments: &Arguments, settings: Settings) -> Result<Settings> {
+    match (arguments.by, settings.utp) {
+        (None, _) => Ok(settings),
+        (Some(_), Utp::Yes) => {
+            let message = "--udp yes has no effect with --by, which is for TCP\n";
+            Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into())
+        }
+        (Some(_), _) => Ok(Settings {
+            utp: Utp::No,
+            ..settings
+        }),
+    }
 }
 
 /// Sets low priority for this process, and reports what is unavailable. A backup that does not start is worse than one
@@ -521,6 +541,13 @@ struct Summary<'a> {
     receiving_bytes: Option<u64>,
     receiving_yields: Option<u64>,
     receiving_gave_way: Option<GaveWay>,
+    /// Connections over uTP that were governed, bytes of data that passed on them, and number of times they yielded.
+    utp_connections: Option<u64>,
+    utp_bytes_sent: Option<u64>,
+    utp_bytes_received: Option<u64>,
+    utp_yields: Option<u64>,
+    /// Why uTP is not governed although it was to be where it can.
+    utp_ungoverned_because: Option<&'a str>,
     /// True if connections that the command accepted are missing from the sums.
     accepted_uncounted: Option<bool>,
     /// Connections that were left with another control than the run's: the kernel or another program saw to that.
@@ -569,6 +596,11 @@ impl<'a> Summary<'a> {
             receiving_bytes: totals.map(|totals| totals.receiving_bytes),
             receiving_yields: totals.map(|totals| totals.receiving_yields),
             receiving_gave_way: totals.map(|totals| totals.receiving_gave_way),
+            utp_connections: totals.map(|totals| totals.utp_connections),
+            utp_bytes_sent: totals.map(|totals| totals.utp_bytes_sent),
+            utp_bytes_received: totals.map(|totals| totals.utp_bytes_received),
+            utp_yields: totals.map(|totals| totals.utp_yields),
+            utp_ungoverned_because: ungoverned.utp_refused,
             accepted_uncounted: sums.map(|sums| sums.accepted_uncounted > 0),
             ungoverned_connections: totals.map(|totals| totals.ungoverned()),
             unaccounted_sockets: sums.map(|sums| sums.unaccounted),
@@ -590,6 +622,7 @@ impl<'a> Summary<'a> {
             outside: &NOBODY,
             others: Vec::new(),
             sums: Sums::default(),
+            utp_refused: None,
         };
         Self {
             ungoverned_because: Some(reason),
@@ -605,6 +638,7 @@ struct Ungoverned<'a> {
     /// Programs in the kernel that may change connections.
     others: Vec<Other>,
     sums: Sums,
+    utp_refused: Option<&'a str>,
 }
 
 impl<'a> Ungoverned<'a> {
@@ -666,6 +700,10 @@ impl<'a> Ungoverned<'a> {
                 .ungoverned(true)
                 .map(|words| format!("not governed: {words}")),
         );
+        sentences.extend(
+            self.utp_refused
+                .map(|reason| format!("uTP is not governed: {reason}")),
+        );
         for cgroup in self.cgroups() {
             let mut there = self.outside.iter().filter(|one| one.cgroup == cgroup);
             let first = there.next().map_or(0, |one| one.pid);
@@ -700,6 +738,7 @@ fn print_summary(
         outside,
         others: entered.others(),
         sums: sums.unwrap_or_default(),
+        utp_refused: entered.utp_refused(),
     };
     let missing = listed.err().map(|error| error.to_string());
     let means = entered.means();
@@ -711,9 +750,11 @@ fn print_summary(
     let mut words = in_words(sums, missing.is_some(), means, control);
     if let Some(sums) = sums {
         words += &received(&sums.totals, entered.receives(), control);
+        if let Some(utp) = low_priority::over_utp(&sums.totals) {
+            words += &format!("; uTP: {utp}");
+        }
     }
-    let none =
-        sums.is_some_and(|sums| sums.totals.sockets == 0 && sums.totals.receiving_sockets == 0);
+    let none = sums.is_some_and(|sums| moved_nothing(&sums.totals));
     // Without a connection of the command's own, those on sockets handed in must not seem to be nothing, nor others.
     if !none || (ungoverned.handed_in.governed == 0 && !ungoverned.had_other_controls()) {
         say!("netnice: {words}");
@@ -724,6 +765,11 @@ fn print_summary(
     for sentence in ungoverned.in_words() {
         say!("netnice: {sentence}");
     }
+}
+
+/// Returns true if no connection was governed, as far as that is known.
+fn moved_nothing(totals: &Totals) -> bool {
+    totals.sockets == 0 && totals.receiving_sockets == 0 && totals.utp_connections == 0
 }
 
 /// Formats the sums in one line. With `open_missing` they lack the open connections.
@@ -740,13 +786,13 @@ fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Contro
     if sums.accepted_uncounted > 0 {
         notes += "; connections that the command accepted are counted for root only";
     }
-    if totals.sockets == 0 && totals.receiving_sockets > 0 {
+    if totals.sockets == 0 && !moved_nothing(&totals) {
         return format!("{standing} by {means}{notes}");
     }
     if totals.sockets == 0 {
         return match notes.is_empty() {
             true => "nothing was moved at low priority: no TCP connection was opened that can be \
-                     governed (UDP, and so QUIC, cannot; nor can what is received by Multipath TCP, \
+                     governed (UDP but for uTP, and so QUIC, cannot; nor can what is received by Multipath TCP, \
                      or from this host itself)"
                 .to_owned(),
             false => format!("{standing} ({name}) by {means}: no finished connection{notes}"),
@@ -880,6 +926,21 @@ mod tests {
         download.totals.receiving_gave_way.losses = 1;
         let words = received(&download.totals, true, netnice);
         assert!(words.ends_with(", gave way 1 time: 1 to losses"), "{words}");
+        let torrent = Totals {
+            utp_connections: 2,
+            utp_bytes_sent: 3_000_000,
+            utp_bytes_received: 4_000,
+            utp_yields: 1,
+            ..Totals::default()
+        };
+        let sums = Sums {
+            totals: torrent,
+            ..Sums::default()
+        };
+        let words = in_words(Some(sums), false, "cgroup", netnice);
+        assert_eq!(words, "low priority by cgroup");
+        let expected = "2 connections, 3.00 MB sent, 4.00 kB received, gave way 1 time";
+        assert_eq!(low_priority::over_utp(&torrent).as_deref(), Some(expected));
         download.totals.without_timestamps = 1;
         let words = in_words(Some(download), false, "cgroup", netnice);
         assert!(words.contains("1 peer sent no timestamps"), "{words}");
@@ -912,6 +973,7 @@ mod tests {
             outside: &BTreeSet::new(),
             others: Vec::new(),
             sums: Sums::default(),
+            utp_refused: None,
         };
         let summary = Summary::new(Some(unread), None, "supervisor", false, netnice, &all);
         assert_eq!((summary.yields, summary.connections), (None, Some(1)));
@@ -948,6 +1010,7 @@ mod tests {
                 unaccounted: 4,
                 ..Sums::default()
             },
+            utp_refused: Some("the kernel lacks it"),
         };
         let words = ungoverned.in_words();
         let begins = [
@@ -956,6 +1019,7 @@ mod tests {
             "not governed: 2 connections, since the program tune (id 3) on the cgroup / replaced",
             "another control was set by the program tune (id 3) on the cgroup / 2 times, and",
             "not governed: no connection of 4 sockets had the control: ",
+            "uTP is not governed: the kernel lacks it",
             "process 7 and 1 other left low priority for the cgroup /a: ",
             "process 9 left low priority for the cgroup /b: ",
         ];

@@ -12,6 +12,7 @@ use anyhow::Result;
 use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
+use netnice_kernel::abi::Totals;
 use netnice_kernel::attach;
 use netnice_kernel::cgroup::paths::Paths;
 use netnice_kernel::connections::{
@@ -24,6 +25,7 @@ use netnice_parameters::policies;
 use serde::Serialize;
 
 use crate::figures::{Figures, Moved};
+use crate::low_priority::over_utp;
 use netnice_terminal::{style, text};
 use screen::{COLUMNS, Entry, HISTORY, Sort, printable};
 
@@ -299,6 +301,30 @@ struct JsonStatus<'a> {
     deadlines: Vec<JsonDeadline>,
     /// Cgroups, of running commands too, to whose sockets QUIC is refused; empty for users other than root.
     without_quic: Vec<String>,
+    /// Cgroups, of running commands too, in which uTP was governed; empty for users other than root.
+    utp: Vec<JsonUtp>,
+}
+
+/// What was moved over uTP in a cgroup, in the output of `--json`.
+#[derive(Serialize)]
+struct JsonUtp {
+    cgroup: String,
+    connections: u64,
+    bytes_sent: u64,
+    bytes_received: u64,
+    yields: u64,
+}
+
+impl From<(String, Totals)> for JsonUtp {
+    fn from((cgroup, totals): (String, Totals)) -> Self {
+        Self {
+            cgroup,
+            connections: totals.utp_connections,
+            bytes_sent: totals.utp_bytes_sent,
+            bytes_received: totals.utp_bytes_received,
+            yields: totals.utp_yields,
+        }
+    }
 }
 
 impl View {
@@ -429,6 +455,7 @@ impl View {
             no_longer_attached: attach::lost(),
             deadlines: Progress::all().into_iter().map(Into::into).collect(),
             without_quic: attach::without_quic(),
+            utp: attach::over_utp().into_iter().map(Into::into).collect(),
         };
         Ok(serde_json::to_string(&all)?)
     }
@@ -505,6 +532,10 @@ fn notes() -> Vec<String> {
     let without_quic = attach::without_quic();
     let without_quic =
         (!without_quic.is_empty()).then(|| format!("QUIC is refused: {}", without_quic.join(", ")));
+    let utp = attach::over_utp().into_iter().filter_map(|(path, totals)| {
+        let moved = over_utp(&totals)?;
+        Some(format!("uTP in {}: {moved}", printable(&path)))
+    });
     let lost = attach::lost().into_iter().map(|path| {
         format!(
             "no longer attached: {path} (its service has stopped or restarted since; `netnice \
@@ -519,6 +550,7 @@ fn notes() -> Vec<String> {
         .chain(deadlines.iter().map(deadline))
         .chain(others)
         .chain(without_quic)
+        .chain(utp)
         .chain(lost)
         .collect()
 }

@@ -59,6 +59,20 @@ struct totals {
 	/* `yields` and `receiving_yields` by cause (enum policy_cause, from 1); 0 of controls that tell none. */
 	u64 gave_way[POLICY_CAUSES];
 	u64 receiving_gave_way[POLICY_CAUSES];
+	/* uTP: connections that were recognised and governed, and the data that passed on them, each time
+	 * that it was sent. */
+	u64 utp_connections;
+	u64 utp_bytes_sent;
+	u64 utp_bytes_received;
+	u64 utp_yields;
+};
+
+/* Settings of a cgroup for uTP (map `utp_groups`, keyed by the cgroup's id). */
+struct utp_group {
+	struct policy_parameters parameters;
+	u8 sends;    /* data that leaves is governed */
+	u8 receives; /* data that arrives is */
+	u8 reserved[6];
 };
 
 /*

@@ -24,7 +24,10 @@ struct bpf_sock {
 /* A packet at an interface. */
 struct __sk_buff {
 	__u32 len;
-	__u32 unused[35];
+	__u32 unused[8];
+	__u32 ingress_ifindex; /* 0 if the packet is this host's own */
+	__u32 ifindex;
+	__u32 further_unused[25];
 	__u64 flow_keys;
 	__u64 tstamp;
 	__u32 wire_len;
@@ -93,6 +96,8 @@ enum {
 enum { BPF_SOCK_OPS_STATE_CB_FLAG = 1 << 2, BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG = 1 << 6 };
 enum { BPF_TCP_CLOSE = 7 };
 enum { TCX_NEXT = -1 };
+enum { BPF_HDR_START_NET = 1 };
+enum { BPF_F_MARK_MANGLED_0 = 1 << 5 };
 enum { BPF_WRITE_HDR_TCP_CURRENT_MSS = 1 };
 
 struct bpf_sockopt {

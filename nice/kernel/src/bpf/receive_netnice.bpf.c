@@ -9,17 +9,11 @@
 #include "decision_record.h"
 #include "floors.h"
 #include "netnice/netnice.h"
-#include "receiver.h"
+#include "receiver_answer.h"
 #include "receiver_floor.h"
 #include "reception.h"
 
-/* The verifier checks this once, not on each path that leads to it. */
-__noinline u32 receiver_answer(struct receiver *state, const struct receiver_segment *segment)
-{
-	return state && segment ? receiver_window(state, segment) : 0;
-}
-
-/* Verified once, too. Hides a segment that is no evidence for low priority; returns whether it did. */
+/* Verified once, as receiver_answer() is. Hides a segment that is no evidence for low priority; returns whether it did. */
 __noinline u32 receiver_hidden(struct receiver *state, const struct receiver_floor *own,
 			       const struct receiver_segment *segment)
 {

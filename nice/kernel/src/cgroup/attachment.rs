@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low priority for the sockets of a cgroup: the programs of `bpf/attachment.bpf.c`, `bpf/receive_NAME.bpf.c` and
-//! `bpf/quic.bpf.c`, and the settings of each cgroup.
+//! Low priority for the sockets of a cgroup: the programs of `bpf/attachment.bpf.c`, `bpf/receive_NAME.bpf.c`, `bpf/quic.bpf.c`
+//! and `bpf/utp.bpf.c`, and the settings of each cgroup.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,16 +8,18 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use bytemuck::Zeroable;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 
-use crate::abi::{Attachment, DSCP_LOWER_EFFORT, DSCP_UNCHANGED, Totals, padded};
+use crate::abi::{Attachment, DSCP_LOWER_EFFORT, DSCP_UNCHANGED, Totals, UtpGroup, padded};
 use crate::cgroup::hierarchy::Cgroup;
-use crate::cgroup::interfaces;
+use crate::cgroup::interfaces::{self, Way};
 use crate::cgroup::others;
 use crate::cgroup::programs::{self, Hook};
 use crate::error::{Context, Error, Result, libbpf};
+use crate::features;
 use crate::objects::control::{Control, Registered};
+use crate::objects::parameters::Parameters;
 use crate::objects::pin_directory::{Loading, PinDirectory};
 use crate::objects::programs::Set;
-use crate::settings::{Direction, Settings};
+use crate::settings::{Direction, Settings, Utp};
 use crate::sockets::governance;
 use crate::sockets::storage::SocketStorage;
 
@@ -25,6 +27,7 @@ const PLACE: &str = "netnice_place";
 const GUARD: &str = "netnice_guard";
 const RECEIVE: &str = "netnice_receive";
 const WINDOW: &str = "netnice_window";
+const UTP: &str = "netnice_utp";
 
 /// Programs that refuse QUIC.
 const QUIC: [(&str, Hook); 4] = [
@@ -47,6 +50,7 @@ pub struct Attacher {
     guard: OwnedFd,
     receive: Option<OwnedFd>,
     receive_refused: Option<String>,
+    utp_refused: Option<String>,
     /// In the order of [`QUIC`]; empty unless QUIC is to be refused.
     quic: Vec<OwnedFd>,
     attachments: MapHandle,
@@ -63,10 +67,14 @@ impl Attacher {
             Self::load_quic(pins)?;
         }
         let receiving = receiving_programs(control);
-        let there = !receives || receiving.is_pinned(pins);
+        let utp = settings.wants_utp().then(|| utp_is_possible(pins));
+        let loads_utp = matches!(utp, Some(Ok(())));
+        let there = (!receives || receiving.is_pinned(pins))
+            && (!loads_utp || utp_program().is_pinned(pins));
         if there && control.is_pinned(pins) && programs().is_pinned(pins) {
-            let opened = Self::open_for(settings, None, pins)?;
+            let mut opened = Self::open_for(settings, None, pins)?;
             opened.attach_to_interfaces(control, pins);
+            opened.govern_utp(settings, utp, pins)?;
             return Ok((Registered::Already, opened));
         }
         let loading = pins.while_loading()?;
@@ -74,6 +82,10 @@ impl Attacher {
             let registering = scope.spawn(|| control.register_while(&loading, pins));
             let loading_receiving = scope.spawn(|| match receives {
                 true => load(receiving, &loading, pins),
+                false => Ok(()),
+            });
+            let loading_utp = scope.spawn(|| match loads_utp {
+                true => load(utp_program(), &loading, pins),
                 false => Ok(()),
             });
             load(programs(), &loading, pins)?;
@@ -88,8 +100,12 @@ impl Attacher {
                 let control = control.name();
                 return Err(Error::Foreign { control });
             }
-            let opened = Self::open_for(settings, refused, pins)?;
+            let utp_loaded = loading_utp.join().expect("loading does not panic");
+            let utp_loaded = utp_loaded.map_err(|error| error.to_string());
+            let utp = utp.map(|possible| possible.and(utp_loaded));
+            let mut opened = Self::open_for(settings, refused, pins)?;
             opened.attach_to_interfaces(control, pins);
+            opened.govern_utp(settings, utp, pins)?;
             Ok((registered, opened))
         })
     }
@@ -113,9 +129,39 @@ impl Attacher {
     fn attach_to_interfaces(&self, control: Control, pins: &PinDirectory) {
         let receiving = receiving_programs(control);
         if self.receive.is_some() {
-            let _ = open_program(receiving, WINDOW, pins)
-                .map(|program| interfaces::attach(program.as_fd(), &receiving.directory(pins)));
+            let _ = open_program(receiving, WINDOW, pins).map(|program| {
+                interfaces::attach(
+                    program.as_fd(),
+                    Way::Out,
+                    &receiving.directory(pins),
+                    "window",
+                )
+            });
         }
+    }
+
+    /// Governs uTP for as long as the pins are there, if that is wanted and `possible`, otherwise notes why not.
+    fn govern_utp(
+        &mut self,
+        settings: &Settings,
+        possible: Option<std::result::Result<(), String>>,
+        pins: &PinDirectory,
+    ) -> Result<()> {
+        let attach = |()| attach_utp(pins).map_err(|error| error.to_string());
+        let refused = possible.and_then(|possible| possible.and_then(attach).err());
+        match &refused {
+            Some(reason) if settings.utp == Utp::Yes => {
+                let reason = reason.clone();
+                return Err(Error::NoUtp { reason });
+            }
+            _ => self.utp_refused = refused,
+        }
+        Ok(())
+    }
+
+    /// Returns why uTP is not governed although that was requested.
+    pub fn utp_refused(&self) -> Option<&str> {
+        self.utp_refused.as_deref()
     }
 
     /// Returns why received data is not governed although both directions were requested.
@@ -135,8 +181,16 @@ impl Attacher {
     pub fn try_closing(pins: &PinDirectory) -> Result<()> {
         let programs = receiving_programs(Control::default_control());
         let program = open_program(programs, WINDOW, pins)?;
-        interfaces::can_attach(program.as_fd())
-            .doing(|| "attaching to a network interface (tcx)".to_owned())
+        interfaces::can_attach(program.as_fd()).doing(attaching_to_interface)
+    }
+
+    /// Ensures that the kernel has the program of this version that governs uTP, and can attach it.
+    pub fn try_utp(pins: &PinDirectory) -> Result<()> {
+        if !utp_program().is_pinned(pins) {
+            load(utp_program(), &pins.while_loading()?, pins)?;
+        }
+        let program = open_program(utp_program(), UTP, pins)?;
+        interfaces::can_attach(program.as_fd()).doing(attaching_to_interface)
     }
 
     /// Ensures that the kernel has the programs of this version that refuse QUIC, as [`Self::load_receiving`] does.
@@ -147,7 +201,7 @@ impl Attacher {
         }
     }
 
-    /// Opens the pinned programs, or loads and pins them, except those for received data and against QUIC, which
+    /// Opens the pinned programs, or loads and pins them, except those for received data, uTP and against QUIC, which
     /// [`Self::with`] adds.
     pub fn open(pins: &PinDirectory) -> Result<Self> {
         if !programs().is_pinned(pins) {
@@ -158,6 +212,7 @@ impl Attacher {
             guard: open_program(programs(), GUARD, pins)?,
             receive: None,
             receive_refused: None,
+            utp_refused: None,
             quic: Vec::new(),
             attachments: pins.open_map("attachments")?,
             storage: SocketStorage::open(pins)?,
@@ -174,6 +229,8 @@ impl Attacher {
             programs::detach(cgroup.as_fd(), name, hook, program).doing(attaching)?;
         }
         self.storage.set_floor(cgroup.id(), settings.floor())?;
+        self.storage
+            .set_utp(cgroup.id(), Some(&utp_group(settings)))?;
         let attachment = attachment(cgroup, settings);
         let key = cgroup.id().to_ne_bytes();
         self.attachments
@@ -192,6 +249,9 @@ impl Attacher {
             if !programs::is_only(cgroup.as_fd(), name, hook, program).doing(reading)? {
                 return Ok(false);
             }
+        }
+        if !self.storage.has_utp(cgroup.id(), &utp_group(settings)) {
+            return Ok(false);
         }
         let found = self
             .attachments
@@ -258,6 +318,12 @@ impl Attacher {
         self.storage.set_floor(group, bytes_per_second)
     }
 
+    /// Forgets what a group was given beside its attached programs: its floor, and that uTP is governed.
+    pub(crate) fn forget_settings(&self, group: u64) -> Result<()> {
+        self.storage.set_utp(group, None)?;
+        self.storage.set_floor(group, 0)
+    }
+
     /// Returns the records of sockets.
     pub(crate) fn storage(&self) -> &SocketStorage {
         &self.storage
@@ -281,6 +347,45 @@ fn attachment(cgroup: &Cgroup, settings: &Settings) -> Attachment {
         parameters: settings.parameters,
         ..Attachment::zeroed()
     }
+}
+
+/// Returns the record by which the programs know how to govern uTP of a cgroup. Where neither direction is governed it keeps
+/// the settings of a cgroup above from it.
+fn utp_group(settings: &Settings) -> UtpGroup {
+    let wanted = settings.wants_utp();
+    UtpGroup {
+        // Those of other controls are not netnice's.
+        parameters: match settings.control.name() == Control::default_control().name() {
+            true => settings.parameters,
+            false => Parameters::default(),
+        },
+        sends: (wanted && settings.direction.sends()).into(),
+        receives: (wanted && settings.direction.receives()).into(),
+        ..UtpGroup::zeroed()
+    }
+}
+
+/// Returns why the kernel cannot have a program that governs uTP, if that is known without a trial.
+fn utp_is_possible(pins: &PinDirectory) -> std::result::Result<(), String> {
+    // Reading the kernel's types takes longer than all else where everything is loaded.
+    match utp_program().is_pinned(pins) || features::TCX.is_there() {
+        true => Ok(()),
+        false => Err(format!("the kernel lacks {}", features::TCX)),
+    }
+}
+
+/// Attaches the program that governs uTP to the interfaces, for what leaves and for what arrives.
+fn attach_utp(pins: &PinDirectory) -> Result<()> {
+    let directory = utp_program().directory(pins);
+    let program = open_program(utp_program(), UTP, pins)?;
+    for (way, name) in [(Way::Out, "out"), (Way::In, "in")] {
+        interfaces::attach(program.as_fd(), way, &directory, name).doing(attaching_to_interface)?;
+    }
+    Ok(())
+}
+
+fn attaching_to_interface() -> String {
+    "attaching to a network interface (tcx)".to_owned()
 }
 
 /// Returns true if a cgroup has low priority with these settings, by the programs and the control of this version. Received
@@ -328,6 +433,10 @@ fn programs() -> Set {
 /// The programs that govern what is received under a control.
 fn receiving_programs(control: Control) -> Set {
     Set::new(&control.receiving_object())
+}
+
+fn utp_program() -> Set {
+    Set::new("utp")
 }
 
 fn quic_programs() -> Set {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program that closes windows (`netnice_window` of `bpf/receive_netnice.bpf.c`) at the network interfaces: no program of a
-//! cgroup may change the segments that leave. Needs Linux 6.6.
+//! Programs at the network interfaces: the one that closes windows (`netnice_window` of `bpf/receive_netnice.bpf.c`), and the one that
+//! governs uTP (`bpf/utp.bpf.c`). No program of a cgroup may change packets. Needs Linux 6.6.
 
 use std::ffi::CStr;
 use std::fs;
@@ -13,16 +13,31 @@ use libbpf_rs::libbpf_sys;
 
 use crate::cgroup::link;
 
-/// Attaches the program to the interfaces of this thread's network namespace, except the loopback interface. Each
-/// attachment lasts as long as its pin in `directory`. Continues after a failure, and returns the last one.
-pub(crate) fn attach(program: BorrowedFd<'_>, directory: &Path) -> io::Result<()> {
+/// Which packets of an interface a program sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Those that arrive.
+    In,
+    /// Those that leave.
+    Out,
+}
+
+/// Attaches a program to the interfaces of this thread's network namespace, except the loopback interface. Each
+/// attachment lasts as long as its pin in `directory`, whose name begins with `name`. Continues after a failure, and returns the
+/// last one.
+pub(crate) fn attach(
+    program: BorrowedFd<'_>,
+    way: Way,
+    directory: &Path,
+    name: &str,
+) -> io::Result<()> {
     let namespace = fs::metadata("/proc/thread-self/ns/net")?.ino();
     let mut result = Ok(());
     for index in indices()? {
-        let pin = directory.join(format!("window-{namespace}-{index}"));
+        let pin = directory.join(format!("{name}-{namespace}-{index}"));
         let attached = match is_attached(&pin) {
             true => Ok(()),
-            false => link(program, index).and_then(|link| link::pin(&link, &pin)),
+            false => link(program, way, index).and_then(|link| link::pin(&link, &pin)),
         };
         match attached {
             // Another call may have pinned its own meanwhile, and the interface may have gone.
@@ -43,13 +58,17 @@ pub(crate) fn can_attach(program: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the name ends with a zero byte.
     match unsafe { libc::if_nametoindex(c"lo".as_ptr()) } {
         0 => Err(io::Error::last_os_error()),
-        index => link(program, index).map(drop),
+        index => link(program, Way::Out, index).map(drop),
     }
 }
 
 /// Returns a link, which holds the program at the interface while it is open or pinned.
-fn link(program: BorrowedFd<'_>, index: u32) -> io::Result<OwnedFd> {
-    link::create(program, index as RawFd, libbpf_sys::BPF_TCX_EGRESS)
+fn link(program: BorrowedFd<'_>, way: Way, index: u32) -> io::Result<OwnedFd> {
+    let place = match way {
+        Way::In => libbpf_sys::BPF_TCX_INGRESS,
+        Way::Out => libbpf_sys::BPF_TCX_EGRESS,
+    };
+    link::create(program, index as RawFd, place)
 }
 
 /// Returns true if the pin is there and its interface is, too. Removes the pin of an interface that has gone.

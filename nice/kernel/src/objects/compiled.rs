@@ -20,7 +20,7 @@ pub enum Kind {
     LowPriorityControl,
     /// Another congestion control.
     Control,
-    /// Programs to attach to cgroups.
+    /// Programs to attach to cgroups or network interfaces.
     CgroupPrograms,
 }
 
@@ -228,6 +228,7 @@ mod tests {
                     // Loaded for `--no-quic` only.
                     Kind::CgroupPrograms if object.name == "quic" => found == CgroupSockAddr,
                     // All kernels take the type, too; Linux before 6.6 cannot attach it, and closes no window.
+                    Kind::CgroupPrograms if object.name == "utp" => found == SchedCls,
                     Kind::CgroupPrograms if object.name == "receive_netnice" => {
                         matches!(found, SockOps | CgroupSockopt | SchedCls)
                     }

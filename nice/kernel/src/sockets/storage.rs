@@ -8,13 +8,16 @@ use std::path::Path;
 
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 
-use crate::abi::{Flow, Totals};
+use crate::abi::{Flow, Totals, UtpGroup};
 use crate::error::{Context, Result, libbpf};
 use crate::objects::pin_directory::PinDirectory;
 use crate::sockets::options;
 
 /// The map of floors' rates (`bpf/floors.h`).
 const FLOORS: &str = "floor_rates";
+
+/// The map of groups' settings for uTP (`bpf/utp.bpf.c`).
+const UTP_GROUPS: &str = "utp_groups";
 
 /// The maps, opened for writing.
 pub(crate) struct SocketStorage {
@@ -24,6 +27,8 @@ pub(crate) struct SocketStorage {
     receptions: Option<MapHandle>,
     /// Rates of groups that have a floor; `None` without a program that knows floors.
     floors: Option<MapHandle>,
+    /// Settings of groups for uTP; `None` without the program that governs it.
+    utp_groups: Option<MapHandle>,
 }
 
 impl SocketStorage {
@@ -34,6 +39,7 @@ impl SocketStorage {
             totals: pins.open_map("totals")?,
             receptions: pins.open_map("receptions").ok(),
             floors: pins.open_map(FLOORS).ok(),
+            utp_groups: pins.open_map(UTP_GROUPS).ok(),
         })
     }
 
@@ -83,6 +89,33 @@ impl SocketStorage {
         }
     }
 
+    /// Sets how uTP of a group is governed; `None` removes the settings, and leaves it to those of a cgroup above.
+    pub(crate) fn set_utp(&self, group: u64, settings: Option<&UtpGroup>) -> Result<()> {
+        let Some(groups) = &self.utp_groups else {
+            return Ok(());
+        };
+        let key = group.to_ne_bytes();
+        match settings {
+            None => {
+                // A missing entry is no error.
+                let _ = groups.delete(&key);
+                Ok(())
+            }
+            Some(settings) => groups
+                .update(&key, bytemuck::bytes_of(settings), MapFlags::ANY)
+                .map_err(libbpf)
+                .doing(|| "setting how uTP of a cgroup is governed".into()),
+        }
+    }
+
+    /// Returns true if uTP of a group is governed with these settings, or nowhere.
+    pub(crate) fn has_utp(&self, group: u64, settings: &UtpGroup) -> bool {
+        self.utp_groups.as_ref().is_none_or(|groups| {
+            let found = groups.lookup(&group.to_ne_bytes(), MapFlags::ANY);
+            found.is_ok_and(|found| found.as_deref() == Some(bytemuck::bytes_of(settings)))
+        })
+    }
+
     /// Removes the sums of a group.
     pub(crate) fn forget_totals(&self, group: u64) {
         // A missing entry is no error.
@@ -125,7 +158,7 @@ fn setting_floor() -> String {
 
 /// Removes what the pinned maps have of a group, if anything.
 pub(crate) fn forget_group(bpf: &Path, group: u64) {
-    for map in ["totals", FLOORS] {
+    for map in ["totals", FLOORS, UTP_GROUPS] {
         if let Ok(map) = MapHandle::from_pinned_path(bpf.join("maps").join(map)) {
             // A missing entry is no error.
             let _ = map.delete(&group.to_ne_bytes());

@@ -93,6 +93,7 @@ struct WrittenGroup {
     presets: Vec<Spanned<String>>,
     control: Option<Spanned<String>>,
     direction: Option<Spanned<String>>,
+    udp: Option<Spanned<String>>,
     no_dscp: Option<Spanned<bool>>,
     #[serde(default)]
     no_quic: bool,
@@ -282,7 +283,11 @@ impl Checker<'_> {
     /// Returns the options of a group and what they mean. The first option that spoils them is the mistake.
     fn settings(&mut self, field: &str, group: &WrittenGroup) -> Option<(Vec<String>, Settings)> {
         let mut given: Vec<(Range<usize>, String, Result<String, String>)> = Vec::new();
-        for (name, value) in [("control", &group.control), ("direction", &group.direction)] {
+        for (name, value) in [
+            ("control", &group.control),
+            ("direction", &group.direction),
+            ("udp", &group.udp),
+        ] {
             if let Some(value) = value {
                 let option = format!("--{name}={}", value.get_ref());
                 given.push((value.span(), name.to_owned(), Ok(option)));

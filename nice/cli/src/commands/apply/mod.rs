@@ -49,6 +49,7 @@ File:
   direction = \"both\"
   no_dscp = false
   no_quic = false
+  udp = \"yes\"            # or \"no\": uTP; left out, it is governed where it can be
   only = \"22:00-06:00\"   # in these hours of local time alone; best effort in the others
   parameters = { threshold = \"2ms\", at_least = \"2mbit\" }
 

@@ -148,6 +148,8 @@ metrics! {
     started: Family<Directed, Counter>, "started_connections", "Connections whose data in this direction is or was governed";
     sent: Family<Group, Counter>, "sent" [Unit::Bytes], "Bytes that the peers have acknowledged";
     received: Family<Group, Counter>, "received" [Unit::Bytes], "Bytes received";
+    utp_sent: Family<Group, Counter>, "utp_sent" [Unit::Bytes], "Bytes of data that left over uTP, what was sent again included";
+    utp_received: Family<Group, Counter>, "utp_received" [Unit::Bytes], "Bytes of data that arrived over uTP";
     yields: Family<Directed, Counter>, "yields", "Number of times that connections yielded to others";
     gave_way: Family<ByCause, Counter>, "gave_way", "Number of times that connections yielded to others, by cause, where the control tells it";
     ungoverned: Family<Group, Counter>, "ungoverned_connections",
@@ -202,6 +204,13 @@ impl Metrics {
         // A connection that is governed in both directions is in both sums.
         let received = added.bytes_received.max(added.receiving_bytes);
         self.received.get_or_create(group).inc_by(received);
+        // Few groups have such series.
+        if added.utp_connections > 0 || self.utp_sent.get(group).is_some() {
+            let sent = self.utp_sent.get_or_create(group);
+            sent.inc_by(added.utp_bytes_sent);
+            let received = self.utp_received.get_or_create(group);
+            received.inc_by(added.utp_bytes_received);
+        }
         for (direction, started, yields, gave_way) in [
             (
                 Direction::Sending,
@@ -264,6 +273,8 @@ impl Metrics {
     pub fn forget(&self, group: &Group, states: impl Iterator<Item = (Direction, &'static str)>) {
         self.sent.remove(group);
         self.received.remove(group);
+        self.utp_sent.remove(group);
+        self.utp_received.remove(group);
         self.retransmitted.remove(group);
         self.ungoverned.remove(group);
         for direction in [Direction::Sending, Direction::Receiving] {
@@ -391,6 +402,8 @@ mod tests {
             refused: 1,
             displaced: 4,
             restored: 2,
+            utp_connections: 1,
+            utp_bytes_sent: 13,
             ..Totals::default()
         };
         metrics.add(&group, &totals);
@@ -422,6 +435,8 @@ mod tests {
             "# UNIT netnice_sent_bytes bytes".to_owned(),
             format!("netnice_sent_bytes_total{{{LABELS}}} 1234567890123"),
             format!("netnice_received_bytes_total{{{LABELS}}} 12"),
+            format!("netnice_utp_sent_bytes_total{{{LABELS}}} 13"),
+            format!("netnice_utp_received_bytes_total{{{LABELS}}} 0"),
             format!("netnice_retransmitted_packets_total{{{LABELS}}} 7"),
             format!("netnice_connections{{{LABELS},direction=\"sending\"}} 1"),
             format!("netnice_connections{{{LABELS},direction=\"receiving\"}} 0"),
