@@ -65,13 +65,6 @@ impl PackedBody {
         }
     }
 
-    /// The body for a trace, with these SACK blocks if it has any.
-    #[inline(always)]
-    pub fn body(&self, goes: Goes, sack: Option<[SackBlock; 3]>) -> Body {
-        let sack = sack.filter(|_| self.any_aside).unwrap_or(NO_SACK);
-        self.with(goes, Aside { sack, request: 0 })
-    }
-
     #[inline(always)]
     fn with(&self, goes: Goes, aside: Aside) -> Body {
         let acknowledges = goes == Goes::ToSender;
@@ -144,12 +137,10 @@ impl Bodies {
         }
     }
 
-    /// The body in `slot` as it is kept, and its SACK blocks if it has any.
-    #[inline]
-    pub fn packed(&self, slot: u32) -> (&PackedBody, Option<[SackBlock; 3]>) {
+    /// The body in `slot`.
+    pub fn get(&self, slot: u32, goes: Goes) -> Body {
         let packed = &self.bodies[slot as usize];
-        let sack = packed.any_aside.then(|| self.aside[slot as usize].sack);
-        (packed, sack)
+        packed.with(goes, self.aside(slot, packed))
     }
 
     /// When the packet with the body in `slot` left its sender; see [`Body::sent`].
@@ -250,13 +241,7 @@ mod tests {
                 } else {
                     Goes::ToSender
                 };
-                let (packed, sack) = bodies.packed(slot);
-                // A trace has no number of a request.
-                let in_trace = Segment {
-                    request: 0,
-                    ..segment
-                };
-                assert_eq!(packed.body(goes, sack).segment, in_trace);
+                assert_eq!(bodies.get(slot, goes).segment, segment);
                 assert_eq!(bodies.remove(slot, goes).segment, segment);
             }
         }

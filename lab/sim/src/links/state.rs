@@ -17,8 +17,7 @@ use crate::links::routes::Routes;
 use crate::measure::{Histogram, LinkWaits};
 use crate::names::Names;
 use crate::packet::Packet;
-use crate::trace::captures::Captures;
-use crate::trace::noted::TraceId;
+use crate::trace::captures::{Captures, TraceId};
 
 /// A link of a run.
 #[derive(Debug)]

@@ -179,7 +179,7 @@ impl<S: Scheduler> Run<S> {
         let bodies = &self.flows.bodies;
         self.links
             .captures
-            .note((trace, at, self.now), packet, bodies, (flow, goes));
+            .write((trace, at, self.now), packet, bodies, (flow, goes));
     }
 
     /// A packet that jitter has held goes on.

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The packet traces of a run, which a thread of their own writes: the run notes what is needed of each packet, and hands
-//! thousands over at a time.
+//! The packet traces of a run: one for each link that has one, or one of several links in the order of time.
 
 use std::io;
-use std::mem;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
-use std::thread::{self, JoinHandle};
 
 use netnice_queue::Time;
 
@@ -14,13 +10,6 @@ use crate::labels::Labels;
 use crate::packet::Packet;
 use crate::trace::link_capture::Capture;
 use crate::trace::merged::MergedCapture;
-use crate::trace::noted::{Batch, Noted, TraceId};
-use crate::trace::separate::Separate;
-
-/// Packets that are handed over at a time: half a megabyte, which the cache of a core has room for.
-const BATCH: usize = 1 << 13;
-/// Batches that wait for the thread at a time. A run that is faster than the thread waits in turn, so that memory stays bounded.
-const WAITING: usize = 1;
 
 /// Where the packets that come out of a link are written.
 #[derive(Debug)]
@@ -32,165 +21,79 @@ pub enum LinkCapture {
     Merged,
 }
 
+/// Where the packets of a link go: to a trace of its own, or to an interface of the merged trace. Both have numbers from 0 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TraceId {
+    Own(u32),
+    Merged(u32),
+}
+
 /// The traces of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Captures {
-    /// The packets that are not written yet.
-    batch: Batch,
+    own: Vec<Capture>,
+    merged: Option<MergedCapture>,
     /// Interfaces of the merged trace.
     interfaces: u32,
-    traces: Traces,
-    thread: Option<Writing>,
-}
-
-/// The thread that writes, once there is enough for it.
-#[derive(Debug)]
-struct Writing {
-    thread: JoinHandle<io::Result<()>>,
-    full: SyncSender<Batch>,
-    empty: Receiver<Batch>,
+    labels: Vec<Labels>,
 }
 
 impl Captures {
     /// Adds the trace of a link.
     pub fn add(&mut self, capture: LinkCapture) -> TraceId {
         match capture {
-            LinkCapture::Own(capture) => TraceId::own(self.traces.separate.add(capture)),
+            LinkCapture::Own(capture) => {
+                self.own.push(capture);
+                TraceId::Own(self.own.len() as u32 - 1)
+            }
             LinkCapture::Merged => {
                 self.interfaces += 1;
-                TraceId::merged(self.interfaces - 1)
+                TraceId::Merged(self.interfaces - 1)
             }
         }
     }
 
-    /// Where links have no trace of their own, their packets are written to this one; before the first packet is noted.
+    /// Where links have no trace of their own, their packets are written to this one; before the first packet is written.
     pub fn set_merged(&mut self, merged: MergedCapture) {
-        self.traces.merged = Some(merged);
+        self.merged = Some(merged);
     }
 
     /// Returns true if there is no trace.
     pub fn is_empty(&self) -> bool {
-        self.interfaces == 0 && self.traces.separate.is_empty() && self.thread.is_none()
+        self.interfaces == 0 && self.own.is_empty()
     }
 
-    /// Says how traces show the flows, by number; before the first packet is noted.
+    /// Says how traces show the flows, by number; before the first packet is written.
     pub fn set_labels(&mut self, labels: impl Iterator<Item = Labels>) {
-        self.traces.labels = labels.collect();
+        self.labels = labels.collect();
     }
 
-    /// Notes a packet of `flow` for a trace: it comes out of the link at `at`. This is no earlier than the run's present, and neither is what is
-    /// noted later.
-    #[inline]
-    pub fn note(
+    /// Writes a packet of `flow` to a trace: it comes out of the link at `at`. This is no earlier than the run's present, and neither is what is
+    /// written later.
+    pub fn write(
         &mut self,
         (trace, at, present): (TraceId, Time, Time),
         packet: &Packet,
         bodies: &Bodies,
         (flow, goes): (usize, Goes),
     ) {
-        let (body, sack) = bodies.packed(packet.body);
-        let batch = &mut self.batch;
-        batch.packets.push(Noted {
-            body: *body,
-            at,
-            trace,
-            flow: flow as u32,
-            connection: packet.connection,
-            sack: batch.sacks.len() as u32,
-            length: packet.length,
-            marks: packet.marks,
-            goes,
-        });
-        batch.sacks.extend(sack);
-        if batch.packets.len() >= BATCH {
-            batch.later_from = present;
-            self.hand_over();
-        }
-    }
-
-    #[cold]
-    fn hand_over(&mut self) {
-        if self.thread.is_none() {
-            self.start_thread();
-        }
-        let Some(writing) = &mut self.thread else {
-            // The system starts no thread.
-            self.traces.write(&mut self.batch);
-            return;
-        };
-        let next = writing.empty.try_recv().unwrap_or_default();
-        // Where the thread has failed, the end of the run finds out.
-        let _ = writing.full.send(mem::replace(&mut self.batch, next));
-    }
-
-    fn start_thread(&mut self) {
-        let (to_thread, hand) = channel::<Traces>();
-        let (full, batches) = sync_channel::<Batch>(WAITING);
-        let (emptied, empty) = channel();
-        let started = thread::Builder::new()
-            .name("traces".to_owned())
-            .spawn(move || {
-                let mut traces = hand.recv().unwrap_or_default();
-                for mut batch in batches {
-                    traces.write(&mut batch);
-                    // At the end nobody wants it.
-                    let _ = emptied.send(batch);
+        let segment = bodies.get(packet.body, goes).segment;
+        let labels = (&self.labels[flow], goes == Goes::ToSender);
+        match trace {
+            TraceId::Own(number) => {
+                self.own[number as usize].packet(at, packet, &segment, labels);
+            }
+            TraceId::Merged(interface) => {
+                if let Some(merged) = &mut self.merged {
+                    merged.packet((interface, at, present), packet, &segment, labels);
                 }
-                traces.finish()
-            });
-        if let Ok(thread) = started {
-            // It fails where the thread has, of which the end of the run finds out.
-            let _ = to_thread.send(mem::take(&mut self.traces));
-            self.thread = Some(Writing {
-                thread,
-                full,
-                empty,
-            });
+            }
         }
     }
 
     /// Writes what is left of all traces; an error if anything could not be written.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.batch.later_from = Time::NEVER;
-        let Some(Writing { thread, full, .. }) = self.thread.take() else {
-            self.traces.write(&mut self.batch);
-            return self.traces.finish();
-        };
-        let _ = full.send(mem::take(&mut self.batch));
-        drop(full);
-        let ended = thread.join();
-        ended.unwrap_or_else(|_| Err(io::Error::other("the thread that writes traces has failed")))
-    }
-}
-
-/// A run that ends early leaves the packets so far.
-impl Drop for Captures {
-    fn drop(&mut self) {
-        // Nobody is left to learn of a failure.
-        let _ = self.finish();
-    }
-}
-
-/// Traces to write to.
-#[derive(Debug, Default)]
-struct Traces {
-    separate: Separate,
-    merged: Option<MergedCapture>,
-    labels: Vec<Labels>,
-}
-
-impl Traces {
-    /// Writes the packets of a batch, and empties it.
-    fn write(&mut self, batch: &mut Batch) {
-        self.separate.write(batch, &self.labels);
-        if let Some(merged) = &mut self.merged {
-            merged.write(batch, &self.labels);
-        }
-        batch.clear();
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        self.separate.finish()?;
+        self.own.drain(..).try_for_each(Capture::finish)?;
         self.merged.take().map_or(Ok(()), MergedCapture::finish)
     }
 }
@@ -295,8 +198,8 @@ mod tests {
         captures.set_labels((0..3).map(labels));
         let traces: Vec<TraceId> = (0..LINKS as u32)
             .map(|link| match captures.interfaces {
-                0 => TraceId::own(link),
-                _ => TraceId::merged(link),
+                0 => TraceId::Own(link),
+                _ => TraceId::Merged(link),
             })
             .collect();
         let mut bodies = Bodies::default();
@@ -306,7 +209,7 @@ mod tests {
                 sent: sent.at,
             });
             let note = (traces[sent.link], sent.at, present);
-            captures.note(note, &sent.packet(body), &bodies, (sent.flow, sent.goes));
+            captures.write(note, &sent.packet(body), &bodies, (sent.flow, sent.goes));
             bodies.remove(body, sent.goes);
         }
         captures.finish().unwrap();
@@ -336,36 +239,9 @@ mod tests {
         memory.bytes()
     }
 
-    /// Compares traces with such that were written packet by packet.
-    fn compare(packets: usize) {
-        let sent = out_of_order(packets);
-        let direct = [(); LINKS].map(|()| Memory::default());
-        let capture = |memory: &Memory| Capture::new(Box::new(memory.clone()), "x", 96);
-        let mut written = direct.each_ref().map(capture);
-        for (_, sent) in &sent {
-            let reverse = sent.goes == Goes::ToSender;
-            let labels = labels(sent.flow as u32);
-            let packet = sent.packet(0);
-            written[sent.link].packet(sent.at, &packet, &sent.segment, &labels, reverse);
-        }
-        for capture in written {
-            capture.finish().unwrap();
-        }
-        let direct = direct.iter().map(Memory::bytes);
-        assert!(own_traces(&sent).into_iter().eq(direct));
-    }
-
-    #[test]
-    fn traces_are_as_if_written_at_once() {
-        // With one batch no thread is started.
-        for packets in [0, 1, BATCH - 1, BATCH, 4 * BATCH + 7] {
-            compare(packets);
-        }
-    }
-
     #[test]
     fn a_merged_trace_is_in_the_order_of_time() {
-        for packets in [0, 1, BATCH, 4 * BATCH + 7] {
+        for packets in [0, 1, 1000, 20_000] {
             let sent = out_of_order(packets);
             let merged = merged_trace(&sent);
             let (mut interfaces, mut order) = (0, Vec::new());
@@ -397,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_merged_trace_does_not_depend_on_what_is_ahead() {
-        let sent = out_of_order(3 * BATCH);
+        let sent = out_of_order(20_000);
         let mut in_order = sent.clone();
         in_order.sort_by_key(|(_, sent)| sent.at);
         for (present, sent) in &mut in_order {
@@ -435,10 +311,7 @@ mod tests {
     fn a_full_disk_is_an_error_at_the_end() {
         let own = || LinkCapture::Own(Capture::new(Box::new(Full), "x", 96));
         let both = [true, false];
-        for (packets, merged) in [1, 4 * BATCH]
-            .into_iter()
-            .flat_map(|n| both.map(|it| (n, it)))
-        {
+        for (packets, merged) in [1, 20_000].into_iter().flat_map(|n| both.map(|it| (n, it))) {
             let mut captures = Captures::default();
             let trace = captures.add(if merged { LinkCapture::Merged } else { own() });
             if merged {
@@ -450,7 +323,7 @@ mod tests {
             let packet = Sent::new(0, 0).packet(bodies.insert(&Body::default()));
             for _ in 0..packets {
                 let note = (trace, Time::ZERO, Time::ZERO);
-                captures.note(note, &packet, &bodies, (0, Goes::ToReceiver));
+                captures.write(note, &packet, &bodies, (0, Goes::ToReceiver));
             }
             let failed = captures.finish().unwrap_err();
             assert_eq!(failed.kind(), io::ErrorKind::StorageFull);

@@ -31,17 +31,15 @@ impl Capture {
         }
     }
 
-    /// Writes a packet that has come out of the link; `reverse` means that it goes to the sender of the data.
+    /// Writes a packet that has come out of the link; the labels come with whether it goes to the sender of the data.
     pub(crate) fn packet(
         &mut self,
         now: Time,
         packet: &Packet,
         segment: &Segment,
-        labels: &Labels,
-        reverse: bool,
+        labels: (&Labels, bool),
     ) {
         self.identification = self.identification.wrapping_add(1);
-        let labels = (labels, reverse);
         self.file
             .packet((0, now), packet, segment, labels, self.identification);
     }
@@ -131,8 +129,7 @@ mod tests {
             Time::from_nanos(5_000_000_123),
             &packet,
             &data,
-            &labels,
-            false,
+            (&labels, false),
         );
         packet.marks = Marks::default();
         let ack = Segment {
@@ -153,8 +150,7 @@ mod tests {
             Time::from_nanos(6_000_000_000),
             &packet,
             &ack,
-            &labels,
-            true,
+            (&labels, true),
         );
         let udp = Labels {
             tcp: None,
@@ -166,8 +162,7 @@ mod tests {
             Time::from_nanos(6_000_000_001),
             &packet,
             &Segment::default(),
-            &udp,
-            false,
+            (&udp, false),
         );
         capture.finish().unwrap();
 

@@ -9,6 +9,4 @@ pub(crate) mod link_capture;
 #[cfg(test)]
 pub(crate) mod memory;
 pub(crate) mod merged;
-pub(crate) mod noted;
 pub(crate) mod pcapng;
-pub(crate) mod separate;
