@@ -124,7 +124,7 @@ POLICY_INLINE void receiver_init(struct receiver *state, const struct policy_par
 				 u32 window_bytes, u32 mss, u32 now_us)
 {
 	netnice_init(&state->policy, wanted);
-	state->minimum_rtt_us = NETNICE_NO_SAMPLE;
+	state->minimum_rtt_us = NETNICE_UNKNOWN;
 	state->floor_us = state->policy.measured.threshold_floor_us;
 	state->mss = policy_min(mss, RECEIVER_FIRST_MSS);
 	state->cwnd = policy_max(window_bytes / state->mss, RECEIVER_RESTART_PACKETS);
@@ -183,7 +183,7 @@ POLICY_INLINE u32 receiver_queue_us(struct receiver *state, const struct receive
 	delay_us =
 		one_way_delay_of_data(&state->clock, segment->tsval, segment->now_us, &restarted);
 	if (!delay_us || !segment->rtt_us)
-		return NETNICE_NO_SAMPLE;
+		return NETNICE_UNKNOWN;
 	state->minimum_rtt_us = policy_min(state->minimum_rtt_us, segment->rtt_us);
 	queue_us = segment->rtt_us - state->minimum_rtt_us;
 	if (restarted || !state->minimum_delay_us || delay_us < state->minimum_delay_us)
@@ -390,7 +390,7 @@ POLICY_INLINE u32 receiver_probe_bytes(struct receiver *state,
 {
 	int blind = receiver_yields_blindly(state);
 	int clean = receiver_is_clean(state) && !blind;
-	int unknown = queue_us == NETNICE_NO_SAMPLE || receiver_may_be_drift(state, segment);
+	int unknown = queue_us == NETNICE_UNKNOWN || receiver_may_be_drift(state, segment);
 	int due = unknown && receiver_is_probe_due(state, segment);
 	int early = !blind && state->policy.decided.probe_rounds < NETNICE_PROBE_ROUNDS;
 	int opens = clean || early || due || state->slow_persists >= RECEIVER_SLOW_PERSISTS;
@@ -473,7 +473,7 @@ POLICY_INLINE u32 receiver_answered(const struct receiver *state, u32 prior_mark
  */
 POLICY_INLINE void receiver_count_unsampled(struct receiver *state, u32 queue_us)
 {
-	if (queue_us != NETNICE_NO_SAMPLE || state->cwnd > RECEIVER_LONE_CWND ||
+	if (queue_us != NETNICE_UNKNOWN || state->cwnd > RECEIVER_LONE_CWND ||
 	    netnice_yields(&state->policy)) {
 		state->unsampled = 0;
 		return;
@@ -485,7 +485,7 @@ POLICY_INLINE void receiver_count_unsampled(struct receiver *state, u32 queue_us
 	state->cwnd = netnice_yield(&state->policy, NETNICE_BECAUSE_UNSAMPLED);
 }
 
-/* Calls the policy for newly arrived data. Returns the queueing delay, or NETNICE_NO_SAMPLE. */
+/* Calls the policy for newly arrived data. Returns the queueing delay, or NETNICE_UNKNOWN. */
 POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 				      const struct receiver_segment *segment, u32 acked)
 {
@@ -493,7 +493,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	int congested = receiver_is_retransmitted(&state->gap, &state->beyond_tsval, segment);
 	const struct receiver_mark *mark = receiver_echoed(state, segment);
 	struct netnice_ack ack = { .now_us = segment->now_us, .acked = acked };
-	u32 queue_us = segment->delayed_ack ? NETNICE_NO_SAMPLE : receiver_queue_us(state, segment);
+	u32 queue_us = segment->delayed_ack ? NETNICE_UNKNOWN : receiver_queue_us(state, segment);
 	u32 prior_mark = state->policy.measured.reaction_mark;
 	u32 came;
 
@@ -505,7 +505,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	/* What is lost or marked in one window counts once here: no loss of the last event is found later. */
 	if (ack.lost)
 		state->policy.losses.late_losses = 0;
-	if (queue_us != NETNICE_NO_SAMPLE)
+	if (queue_us != NETNICE_UNKNOWN)
 		ack.sample_rtt_us = state->minimum_rtt_us + queue_us;
 	ack.delivered = state->delivered;
 	ack.prior_delivered = mark->delivered;
@@ -599,7 +599,7 @@ POLICY_INLINE void receiver_adopt_path(struct receiver *state, struct receiver_p
 	if (path->packet_ns && policy->believed.packet_ns / RECEIVER_PATH_LAG > path->packet_ns)
 		policy->believed.packet_ns = RECEIVER_PATH_LAG * path->packet_ns;
 	if (receiver_path_is_unknown(path, now_us) ||
-	    policy->measured.minimum_rtt_us == NETNICE_NO_SAMPLE ||
+	    policy->measured.minimum_rtt_us == NETNICE_UNKNOWN ||
 	    state->minimum_rtt_us <= path->minimum_rtt_us + state->floor_us)
 		return;
 	fall_us = state->minimum_rtt_us - path->minimum_rtt_us;
@@ -618,7 +618,7 @@ POLICY_INLINE void receiver_share_path(const struct receiver *state, struct rece
 	u32 minimum_us = state->minimum_rtt_us;
 	int unknown = receiver_path_is_unknown(path, segment->now_us);
 
-	if (minimum_us == NETNICE_NO_SAMPLE || !segment->rtt_us ||
+	if (minimum_us == NETNICE_UNKNOWN || !segment->rtt_us ||
 	    segment->rtt_us > minimum_us + state->floor_us ||
 	    (!unknown && minimum_us > path->minimum_rtt_us + state->floor_us))
 		return;

@@ -48,8 +48,8 @@ POLICY_INLINE int netnice_is_noisy(const struct netnice *state)
 /* Window that fills the path without a queue, at the highest delivery rate measured. */
 POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
 {
-	if (!state->believed.packet_ns || state->measured.minimum_rtt_us == NETNICE_NO_SAMPLE)
-		return NETNICE_NO_SAMPLE;
+	if (!state->believed.packet_ns || state->measured.minimum_rtt_us == NETNICE_UNKNOWN)
+		return NETNICE_UNKNOWN;
 	return policy_scale(state->measured.minimum_rtt_us, 1000, state->believed.packet_ns) + 1;
 }
 

@@ -33,7 +33,7 @@ POLICY_INLINE u32 netnice_allow_drift(struct netnice_measured *measured, u32 now
 	if (now_s < measured->heard_s)
 		silent_s += NETNICE_CLOCK_WRAPS_S;
 	measured->heard_s = now_s;
-	if (measured->one_way_slack_us != NETNICE_SLACK_UNKNOWN)
+	if (measured->one_way_slack_us != NETNICE_UNKNOWN)
 		measured->one_way_slack_us += silent_s * NETNICE_DRIFT_US_PER_S;
 	return silent_s;
 }
@@ -59,12 +59,12 @@ POLICY_INLINE u32 netnice_one_way_queue_us(struct netnice_measured *measured, u3
 
 	if (restarted || !measured->minimum_one_way_us) {
 		measured->minimum_one_way_us = delay_us;
-		slack_us = NETNICE_SLACK_UNKNOWN;
+		slack_us = NETNICE_UNKNOWN;
 	}
 	if (delay_us < measured->minimum_one_way_us) {
 		fall_us = measured->minimum_one_way_us - delay_us;
 		measured->minimum_one_way_us = delay_us;
-		if (slack_us == NETNICE_SLACK_UNKNOWN) {
+		if (slack_us == NETNICE_UNKNOWN) {
 			/* No earlier sample limits the fall. */
 		} else if (fall_us <= slack_us) {
 			slack_us -= fall_us;
@@ -73,7 +73,7 @@ POLICY_INLINE u32 netnice_one_way_queue_us(struct netnice_measured *measured, u3
 		} else {
 			measured->minimum_one_way_us -= rtt_queue_us;
 			measured->clock.started += 1;
-			slack_us = NETNICE_SLACK_UNKNOWN;
+			slack_us = NETNICE_UNKNOWN;
 		}
 	}
 	queue_us = delay_us - measured->minimum_one_way_us;

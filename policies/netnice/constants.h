@@ -13,8 +13,8 @@
 #define NETNICE_MINIMUM_CWND 2U  /* the second packet makes the receiver ACK at once */
 #define NETNICE_SURPLUS_SHIFT 5U /* the back-off beyond the queue: cwnd / 32 */
 #define NETNICE_PAIR_PACKETS 2U  /* of a probe, together */
-#define NETNICE_PROBE_CWND 4U    /* of which pacing sends two at a time */
-#define NETNICE_PROBE_ROUNDS 8U  /* longest pause between probes early in yielding */
+#define NETNICE_PROBE_CWND (2 * NETNICE_PAIR_PACKETS) /* of which pacing sends two at a time */
+#define NETNICE_PROBE_ROUNDS 8U /* longest pause between probes early in yielding */
 #define NETNICE_PROBE_PAUSE_US 1000000U
 #define NETNICE_PAUSE_UNIT 256U       /* unit of `pause_scale` */
 #define NETNICE_PAUSE_GROWTH_SHIFT 4U /* each pause exceeds the previous one by a sixteenth */
@@ -49,13 +49,14 @@
 #define NETNICE_BLIND_PROBES 3U        /* clean probes that end yielding after a blind loss */
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
 #define NETNICE_BLIND_SCALE_LIMIT 4U
-#define NETNICE_REPAIR_ROUNDS 4U       /* from probe to probe in a recovery, at most */
-#define NETNICE_POLICED_LOSSES 4U      /* in one event; losses at random are seldom so many */
-#define NETNICE_POLICED_PARTS 16U      /* and so large a part of a round: a sixteenth */
-#define NETNICE_EVIDENT_LOSSES 5U      /* in one event, and beside these */
-#define NETNICE_EVIDENT_PARTS 12U      /* a twelfth of a round: no losses at random are so many */
-#define NETNICE_EVIDENT_LIMIT 10U      /* in packets; what is measured of less is too coarse */
-#define NETNICE_LIMIT_ROUNDS 124U      /* growth tests a confirmed limit that seldom */
+#define NETNICE_REPAIR_ROUNDS 4U  /* from probe to probe in a recovery, at most */
+#define NETNICE_POLICED_LOSSES 4U /* in one event; losses at random are seldom so many */
+#define NETNICE_POLICED_PARTS 16U /* and so large a part of a round: a sixteenth */
+#define NETNICE_EVIDENT_LOSSES 5U /* in one event, and beside these */
+#define NETNICE_EVIDENT_PARTS 12U /* a twelfth of a round: no losses at random are so many */
+#define NETNICE_EVIDENT_LIMIT 10U /* in packets; what is measured of less is too coarse */
+#define NETNICE_LIMIT_ROUNDS                                                                       \
+	(4 * NETNICE_BLIND_ROUNDS)     /* growth tests a confirmed limit that seldom */
 #define NETNICE_REFILL_ROUNDS 4U       /* the empty bucket of a policer gains a little */
 #define NETNICE_WHOLE_ACKS 7U          /* in all, that show a receiver which holds no ACKs */
 #define NETNICE_TRAIN_PACKETS 6U       /* even: the receiver acknowledges the last one at once */
@@ -80,16 +81,14 @@
 #define NETNICE_GAP_FOR 24U       /* weight of a telling gap */
 #define NETNICE_GAP_AGAINST 8U    /* of a gap that is no whole slots; of other gaps 1 */
 #define NETNICE_GAP_EVIDENCE 256U /* sum at which a slot is the link's packet time */
-#define NETNICE_GAP_EVIDENCE_LIMIT 511U
+#define NETNICE_GAP_EVIDENCE_LIMIT (2 * NETNICE_GAP_EVIDENCE - 1)
 #define NETNICE_CONFIRM_HALF_SLOTS 3U /* one and a half: between a fair queue and a slower link */
 #define NETNICE_CONFIRM_LIMIT 3U      /* slots that one train may add at most */
 #define NETNICE_CONFIRM_TRAINS 16U    /* that decide, if they come in time */
 #define NETNICE_CONFIRM_US 2500000U   /* in which trains are a round trip apart */
 #define NETNICE_CONFIRM_SLOTS 8U      /* from one packet of a train to the next, at most */
 #define NETNICE_GAP_WAITS 3U /* doublings for each time that trains do not confirm what gaps show */
-#define NETNICE_SLACK_UNKNOWN 0xffffffffU
-#define NETNICE_NO_SAMPLE 0xffffffffU
-#define NETNICE_NO_PLATEAU 0xffffffffU
+#define NETNICE_UNKNOWN 0xffffffffU /* no sample, or none yet */
 
 #define NETNICE_DELAYED_ACK_US 40000U /* of Linux, the shortest */
 #define NETNICE_LONG_QUEUE 4U         /* in thresholds: a probe that meets it shows others */

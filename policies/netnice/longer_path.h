@@ -94,7 +94,7 @@ POLICY_INLINE void netnice_begin_trial(struct netnice *state, u32 delivered)
 		state->measured.minimum_one_way_us += added_us;
 	state->measured.latest_queue_us -= policy_min(state->measured.latest_queue_us, added_us);
 	/* What was added may fall again. */
-	if (state->measured.one_way_slack_us != NETNICE_SLACK_UNKNOWN)
+	if (state->measured.one_way_slack_us != NETNICE_UNKNOWN)
 		state->measured.one_way_slack_us += state->longer_path.added_us;
 }
 
@@ -112,8 +112,8 @@ POLICY_INLINE void netnice_fail_trial(struct netnice *state)
 	if (state->measured.minimum_one_way_us)
 		state->measured.minimum_one_way_us -= added_us;
 	state->measured.latest_queue_us += added_us;
-	state->measured.one_way_slack_us = NETNICE_SLACK_UNKNOWN;
-	state->measured.round_queue_us = NETNICE_NO_SAMPLE;
+	state->measured.one_way_slack_us = NETNICE_UNKNOWN;
+	state->measured.round_queue_us = NETNICE_UNKNOWN;
 	netnice_defer_trial(state, NETNICE_TRIAL_WAITS);
 }
 

@@ -25,7 +25,7 @@ enum netnice_sample_kind {
 POLICY_INLINE void netnice_begin_round(struct netnice_measured *measured, u32 delivered)
 {
 	measured->round_end = delivered;
-	measured->round_queue_us = NETNICE_NO_SAMPLE;
+	measured->round_queue_us = NETNICE_UNKNOWN;
 	measured->round_high_us = 0;
 	measured->round_prompt = 0;
 	measured->doubtful = 0;
@@ -54,7 +54,7 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice_measured *measured,
 
 	if (!sample_rtt_us)
 		return 0;
-	if (measured->minimum_rtt_us == NETNICE_NO_SAMPLE)
+	if (measured->minimum_rtt_us == NETNICE_UNKNOWN)
 		measured->minimum_rtt_us = sample_rtt_us;
 	/* A SACK block may cover what has not arrived: its round trip is as short as the peer likes. */
 	if (ack->ca_state != CA_OPEN) {
@@ -81,7 +81,7 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice_measured *measured,
 	/* What met no queue so far may have met a held ACK. */
 	if (measured->low_fall_us > measured->threshold_floor_us)
 		measured->whole_acks = 0;
-	measured->one_way_slack_us = NETNICE_SLACK_UNKNOWN;
+	measured->one_way_slack_us = NETNICE_UNKNOWN;
 	measured->excess_us -= policy_min(measured->excess_us, measured->low_fall_us);
 	measured->minimum_rtt_us -= measured->low_fall_us;
 	return measured->low_fall_us;

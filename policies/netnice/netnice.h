@@ -51,7 +51,7 @@ POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack 
 	u32 queue_us = state->measured.round_queue_us;
 	u32 threshold_us = netnice_threshold_us(state);
 
-	if (queue_us == NETNICE_NO_SAMPLE ||
+	if (queue_us == NETNICE_UNKNOWN ||
 	    (!state->measured.round_prompt && queue_us > threshold_us))
 		return 0;
 	state->report.delay_over_minimum_us = queue_us;

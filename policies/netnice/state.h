@@ -137,11 +137,11 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 {
 	state->measured.threshold_floor_us =
 		wanted->threshold_us ? wanted->threshold_us : NETNICE_THRESHOLD_US;
-	state->measured.minimum_rtt_us = NETNICE_NO_SAMPLE;
-	state->measured.round_queue_us = NETNICE_NO_SAMPLE;
-	state->believed.plateau = NETNICE_NO_PLATEAU;
+	state->measured.minimum_rtt_us = NETNICE_UNKNOWN;
+	state->measured.round_queue_us = NETNICE_UNKNOWN;
+	state->believed.plateau = NETNICE_UNKNOWN;
 	state->decided.growth = 1;
-	state->measured.one_way_slack_us = NETNICE_SLACK_UNKNOWN;
+	state->measured.one_way_slack_us = NETNICE_UNKNOWN;
 }
 
 /*

@@ -19,14 +19,14 @@ POLICY_INLINE int delays_hold(const struct netnice *state)
 	const struct netnice_measured *measured = &state->measured;
 
 	return (measured->minimum_rtt_us <= LONGEST_RTT_US ||
-		measured->minimum_rtt_us == NETNICE_NO_SAMPLE) &&
+		measured->minimum_rtt_us == NETNICE_UNKNOWN) &&
 	       measured->latest_queue_us <= LONGEST_RTT_US &&
 	       state->longer_path.steady_low_us <= LONGEST_RTT_US;
 }
 
 POLICY_INLINE int measured_holds(const struct netnice_measured *measured)
 {
-	if (measured->minimum_rtt_us == NETNICE_NO_SAMPLE && measured->low_support)
+	if (measured->minimum_rtt_us == NETNICE_UNKNOWN && measured->low_support)
 		return 0;
 	return measured->minimum_rtt_us && measured->low_support < NETNICE_LOW_ENOUGH &&
 	       (!measured->low_support || measured->low_fall_us < measured->minimum_rtt_us) &&
@@ -64,7 +64,7 @@ POLICY_INLINE int longer_path_holds(const struct netnice *state)
 {
 	const struct netnice_longer_path *path = &state->longer_path;
 
-	if (netnice_yields(state) || state->measured.minimum_rtt_us == NETNICE_NO_SAMPLE)
+	if (netnice_yields(state) || state->measured.minimum_rtt_us == NETNICE_UNKNOWN)
 		return !path->on_trial && (!netnice_yields(state) || !state->losses.judging);
 	if (!path->on_trial)
 		return 1;
@@ -78,7 +78,7 @@ POLICY_INLINE int netnice_holds(const struct netnice *state)
 {
 	return measured_holds(&state->measured) && decided_holds(&state->decided) &&
 	       evidence_holds(state) && longer_path_holds(state) &&
-	       (!netnice_yields(state) || state->measured.minimum_rtt_us != NETNICE_NO_SAMPLE);
+	       (!netnice_yields(state) || state->measured.minimum_rtt_us != NETNICE_UNKNOWN);
 }
 
 /* Any ACK, of a connection whose window and counts are within what TCP allows; also one that a floor drives in the middle of trains. */
