@@ -33,7 +33,7 @@ SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-distributions test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
-	prove fuzz chaos peers lint audit format docs book compare-ns install
+	prove fuzz chaos peers lint audit format book compare-ns install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -191,11 +191,9 @@ format: ## Format the sources
 	clang-format -i $(C_SOURCES)
 	target/ruff/bin/ruff format $(PYTHON_SOURCES)
 
-docs: build ## Write the page on the command line, docs/cli.md, from `--help`
-	tools/cli-reference target/release/netnice
-
-book: ## Write the documentation as a book to target/book
+book: build ## Write the documentation as a book to target/book
 	@command -v mdbook >/dev/null || { echo "make book needs mdBook: cargo install mdbook --locked" >&2; exit 1; }
+	tools/cli-reference target/release/netnice
 	mdbook build
 
 compare-ns: build ## Compare the simulator with ns-2 and ns-3 (apt-get install ns2 libns3-dev), figures and speed
