@@ -167,6 +167,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	target/ruff/bin/ruff check $(PYTHON_SOURCES)
 	target/ruff/bin/ruff format --check $(PYTHON_SOURCES)
 	tools/bench/ablation --check
+	tools/bench/paths page --check
 	tools/decisions --check
 	shellcheck $(SCRIPTS)
 	tools/check-links
