@@ -154,18 +154,6 @@ impl Sampler {
             }));
     }
 
-    /// Makes room for the samples of a run that ends at `end`: of thousands of series each moves several times as it grows.
-    pub fn reserve(&mut self, end: Time) {
-        /// Samples of all series for which there is room from the beginning: those of a gibibyte.
-        const MOST: u64 = 1 << 27;
-        let samples = end.as_nanos() / self.of_links.interval_ns;
-        let most = MOST / (self.series.len() as u64).max(1);
-        let room = samples.min(most) as usize;
-        self.of_senders.room = room;
-        self.of_receivers.room = room;
-        self.of_links.room = room;
-    }
-
     /// Returns true if the sender of `flow` has a sample at a time before `now`.
     #[inline(always)]
     pub fn sender_is_due(&self, flow: usize, now: Time) -> bool {
@@ -299,20 +287,16 @@ fn to_rates<'a>(bytes: impl Iterator<Item = &'a mut f64>, interval_s: f64) {
 
 /// The samples of flows' senders, of their receivers or of links so far: `VALUES` of each at a time.
 ///
-/// They are noted in the order in which they are taken, and sorted by flow or link many at a time: the ends of thousands of lists are not in
-/// the cache. All values of a sample lie together until the end of the run, so that there is one such list for each, not one for each value.
+/// All values of a sample lie together until the end of the run, so that there is one list for each flow or link, not one for each value.
 #[derive(Debug)]
 struct Samples<const VALUES: usize> {
     interval_ns: u64,
     /// The value of samples that were not noted.
     unnoted: f64,
-    /// Samples of a flow or link for which there is room from the beginning.
-    room: usize,
     /// The next sample of each flow or link, by its number.
     next: Vec<Next>,
-    noted: Vec<Noted<VALUES>>,
-    /// The samples that were noted before those, by the number of the flow or link.
-    sorted: Vec<Vec<[f64; VALUES]>>,
+    /// The samples so far, by the number of the flow or link.
+    noted: Vec<Vec<[f64; VALUES]>>,
 }
 
 /// A sample that has not been taken.
@@ -331,24 +315,13 @@ impl Next {
     };
 }
 
-/// Samples that follow each other and have the same values.
-#[derive(Debug)]
-struct Noted<const VALUES: usize> {
-    /// The number of the flow or link.
-    of: usize,
-    samples: Range<usize>,
-    values: [f64; VALUES],
-}
-
 impl<const VALUES: usize> Samples<VALUES> {
     fn new(interval: Duration, unnoted: f64) -> Samples<VALUES> {
         Samples {
             interval_ns: (interval.as_nanos() as u64).max(1),
             unnoted,
-            room: 0,
             next: Vec::new(),
             noted: Vec::new(),
-            sorted: Vec::new(),
         }
     }
 
@@ -359,7 +332,7 @@ impl<const VALUES: usize> Samples<VALUES> {
             number: 0,
             due_ns: self.interval_ns,
         };
-        self.sorted.resize_with(of + 1, Vec::new);
+        self.noted.resize_with(of + 1, Vec::new);
     }
 
     /// Returns true if a sample is due before `now`.
@@ -406,48 +379,18 @@ impl<const VALUES: usize> Samples<VALUES> {
         }
     }
 
+    /// Appends samples that have the same values.
     fn note(&mut self, of: usize, samples: Range<usize>, values: [f64; VALUES]) {
-        let noted = Noted {
-            of,
-            samples,
-            values,
-        };
-        self.noted.push(noted);
-        if self.noted.len() == NOTED {
-            self.sort();
-        }
-    }
-
-    /// Appends those noted to those of their flow or link.
-    #[inline(never)]
-    fn sort(&mut self) {
-        for noted in &self.noted {
-            let sorted = &mut self.sorted[noted.of];
-            if sorted.is_empty() {
-                sorted.reserve_exact(self.room);
-            }
-            if sorted.len() < noted.samples.start {
-                sorted.resize(noted.samples.start, [self.unnoted; VALUES]);
-            }
-            // Mostly it is one.
-            sorted.push(noted.values);
-            for _ in noted.samples.clone().skip(1) {
-                sorted.push(noted.values);
-            }
-        }
-        self.noted.clear();
+        let noted = &mut self.noted[of];
+        noted.resize(samples.start, [self.unnoted; VALUES]);
+        noted.resize(samples.end, values);
     }
 
     /// Removes all samples, and returns them by the number of the flow or link. Of those at the end that were not noted, there are none.
     fn finish(&mut self) -> Vec<Vec<[f64; VALUES]>> {
-        self.sort();
-        self.noted = Vec::new();
-        mem::take(&mut self.sorted)
+        mem::take(&mut self.noted)
     }
 }
-
-/// Samples are sorted so many at a time. They remain in the cache of a core until then.
-const NOTED: usize = 1 << 12;
 
 #[cfg(test)]
 mod tests {
@@ -457,13 +400,12 @@ mod tests {
         Time::from_millis(ms)
     }
 
-    /// A sampler of flow 2 and of links 1 and 3 each 10 ms, of a run of 100 ms.
+    /// A sampler of flow 2 and of links 1 and 3 each 10 ms.
     fn sampler() -> Sampler {
         let mut sampler = Sampler::new(Duration::from_millis(10));
         sampler.add_flow(2, "flow", true);
         sampler.add_link(1, "one", false);
         sampler.add_link(3, "three", false);
-        sampler.reserve(ms(100));
         sampler
     }
 
@@ -526,34 +468,6 @@ mod tests {
         sampler.complete_link(1, |_| [0.0; 2]);
         sampler.finish();
         assert_eq!(*sampler.series[5].values, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
-    }
-
-    #[test]
-    fn samples_stay_in_order_however_many_they_are() {
-        let mut sampler = Sampler::new(Duration::from_millis(10));
-        let flows = [0, 1, 4];
-        for flow in flows {
-            sampler.add_flow(flow, "flow", true);
-        }
-        sampler.reserve(ms(100));
-        let samples = NOTED + NOTED / 2;
-        for number in 1..=samples as u64 {
-            for flow in flows {
-                let values = [number as f64, flow as f64, 0.0];
-                sampler.sample_sender(flow, ms(10 * number + 1), values);
-            }
-            sampler.times.push(ms(10 * number));
-        }
-        sampler.finish();
-        for (place, flow) in flows.into_iter().enumerate() {
-            let [numbers, of, _] = [0, 1, 2].map(|quantity| &sampler.series[5 * place + quantity]);
-            assert!(
-                (1..=samples)
-                    .map(|number| number as f64)
-                    .eq(numbers.values.iter().copied())
-            );
-            assert!(of.values.iter().all(|&value| value == flow as f64));
-        }
     }
 
     #[test]

@@ -93,7 +93,6 @@ impl<S: Scheduler> Run<S> {
                 let in_time = matches!(run.links.all[index], SimulatedLink::Other(_));
                 sampler.add_link(index, run.links.name(index), in_time);
             }
-            sampler.reserve(end);
             let first = Time::ZERO + sampler.interval;
             run.scheduler.insert(first, event_source::SAMPLE);
         }
