@@ -19,7 +19,9 @@ struct netnice_ack {
 	u32 rate_interval_us;
 	u32 cwnd; /* packets */
 	u8 has_timestamp;
-	u8 ca_state; /* enum ca_state */
+	u8 stamp_lead; /* TSval less TSecr, modulo 256 */
+	u8 stamp_back; /* TSval is earlier than that of the ACK before */
+	u8 ca_state;   /* enum ca_state */
 	u8 app_limited;
 	u8 at_receiver;   /* the data's receiver, which cannot send trains, runs the policy */
 	u8 retransmitted; /* the newest packet covered: its round trip is in whole ticks of a stamp */

@@ -8,6 +8,11 @@
  * a clock that is slow by per cents, or that was set. Its queue would be read as empty. Then the round
  * trip alone counts, and where this happens again and again, for ever.
  *
+ * A stamp of our own that comes back with something added is as old as the packet, so that its one-way
+ * delay is empty whatever the queue. It is always as far ahead of ours, while a clock differs from ours
+ * by a tick more or less, by where in a tick a packet was sent. Something random that is added makes
+ * stamps run backwards, which a clock never does.
+ *
  * The smallest round trip may itself contain a queue: on the way back one may never be empty. Then
  * one-way delays fall lower than it seems to allow, and the excess shows how much shorter the path's
  * round trip must be at least. An excess of up to half the smallest round trip is believed, once in a
@@ -36,6 +41,28 @@ POLICY_INLINE u32 netnice_allow_drift(struct netnice_measured *measured, u32 now
 	if (measured->one_way_slack_us != NETNICE_UNKNOWN)
 		measured->one_way_slack_us += silent_s * NETNICE_DRIFT_US_PER_S;
 	return silent_s;
+}
+
+/*
+ * Follows whether stamps repeat ours, where a packet's round trip says that it has waited for longer
+ * than its stamp says. Returns whether they seem to: then the round trip counts. The delay of a path
+ * without jitter may lie so close to a whole tick that hardly a packet shows the next one, in three of
+ * a hundred connections: they are governed as those of peers without timestamps.
+ */
+POLICY_INLINE int netnice_doubt_stamp(struct netnice_measured *measured,
+				      const struct netnice_ack *ack, int contradicts)
+{
+	u8 doubts = measured->stamp_doubts;
+
+	if (ack->stamp_lead != measured->stamp_lead)
+		doubts -= policy_min(doubts, NETNICE_ECHO_RELIEF);
+	else if (contradicts && doubts < NETNICE_ECHO_DOUBTS_LIMIT)
+		doubts += 1;
+	measured->stamp_lead = ack->stamp_lead;
+	measured->stamp_doubts = doubts;
+	if (ack->stamp_back)
+		measured->clock.started += 1;
+	return doubts >= NETNICE_ECHO_DOUBTS;
 }
 
 /* Returns whether a fall of `beyond_us` more than round trips allow shows a queue in the smallest one. */

@@ -30,13 +30,16 @@
 #define NETNICE_TRIAL_WAITS 4U            /* quadruplings of that time, up to 128 s */
 #define NETNICE_MOVED_WAITS 2U            /* and up to 8 s by a queue that moves */
 #define NETNICE_TRIAL_PACKETS 128U        /* delivered without a loss, at least */
-#define NETNICE_STEADY_GAP_S 20U     /* four longest pauses without an ACK: it may have moved */
-#define NETNICE_STEADY_PARTS 16U     /* steady: within a sixteenth of itself */
-#define NETNICE_RATE_PACKETS 4U      /* of a rate sample, at least */
-#define NETNICE_RATE_LEAK_SHIFT 13U  /* the highest rate decays within some thousand rounds */
-#define NETNICE_DRIFT_US 2000U       /* twice the resolution of a millisecond clock */
-#define NETNICE_DRIFT_US_PER_S 1000U /* of clocks, at most */
-#define NETNICE_CLOCK_WRAPS_S 4294U  /* of microseconds in 32 bits */
+#define NETNICE_STEADY_GAP_S 20U      /* four longest pauses without an ACK: it may have moved */
+#define NETNICE_STEADY_PARTS 16U      /* steady: within a sixteenth of itself */
+#define NETNICE_RATE_PACKETS 4U       /* of a rate sample, at least */
+#define NETNICE_RATE_LEAK_SHIFT 13U   /* the highest rate decays within some thousand rounds */
+#define NETNICE_DRIFT_US 2000U        /* twice the resolution of a millisecond clock */
+#define NETNICE_DRIFT_US_PER_S 1000U  /* of clocks, at most */
+#define NETNICE_CLOCK_WRAPS_S 4294U   /* of microseconds in 32 bits */
+#define NETNICE_ECHO_DOUBTS 64U       /* stamps that repeat ours, before they are not believed */
+#define NETNICE_ECHO_DOUBTS_LIMIT 96U /* a clock is believed again after two changes */
+#define NETNICE_ECHO_RELIEF 32U       /* doubts that a change takes away */
 #define NETNICE_LOW_SUPPORT 8U /* of a sample below the minimum; each other one takes 1 away */
 #define NETNICE_LOW_ENOUGH 24U /* three in a row, or a few more among others */
 #define NETNICE_UNDER_RATE_PARTS 12U   /* with pacing's excess of 1/15: 98 % of the link's rate */

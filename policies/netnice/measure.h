@@ -110,6 +110,10 @@ POLICY_INLINE u32 netnice_queue_us(struct netnice_measured *measured, struct pol
 	/* A round trip at its minimum shows an empty forward path: any excess is clock drift. */
 	if (delay_us > NETNICE_DRIFT_US && queue_us < measured->threshold_floor_us / 4)
 		measured->minimum_one_way_us += (delay_us - NETNICE_DRIFT_US) / 8;
+	if (netnice_doubt_stamp(measured, ack, queue_us > delay_us + NETNICE_DRIFT_US)) {
+		report->signal = POLICY_SIGNAL_ROUND_TRIP;
+		return queue_us;
+	}
 	return policy_min(queue_us, delay_us);
 }
 

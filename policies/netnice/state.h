@@ -34,7 +34,9 @@ struct netnice_measured {
 	u32 one_way_slack_us; /* by how much one-way delays may still fall */
 	u32 excess_us;        /* queue in the smallest round trip: see netnice/clock.h */
 	u32 low_fall_us;      /* by how much the lowest of the low samples lies below the minimum */
-	u32 low_support;      /* of round trips below the minimum: see netnice_follow_fall() */
+	u8 low_support;       /* of round trips below the minimum: see netnice_follow_fall() */
+	u8 stamp_lead;        /* of the newest stamp before our own: see netnice_doubt_stamp() */
+	u8 stamp_doubts;
 	u32 threshold_floor_us;
 };
 

@@ -92,6 +92,7 @@ class Connection:
     due: float | None = None  # when a held acknowledgement has to leave
     acknowledged: int = 0  # the latest acknowledgement
     opened: float = 0  # when the SYN arrived
+    began: int = 0  # the SYN's TSval
 
 
 @dataclass
@@ -120,15 +121,22 @@ def garbage(connection: Connection, _: list[tuple[int, int]]) -> list[tuple[int,
 
 
 def interrupted(connection: Connection, now: float) -> int:
-    """A window that closes for 0.1 to 1 s and opens for as long, and says so only if asked.
+    """A window that closes for 0.1 to 0.5 s and opens for 0.5 to 1 s, and says so only if asked.
 
-    Of fixed times some would meet the sender's persist timer, which doubles from its RTO on, and others miss it.
+    Of fixed times some would meet the sender's persist timer, which doubles from its RTO on, and others miss it each
+    time: they differ from connection to connection.
     """
-    times = random.Random(2)
+    times = random.Random(connection.source)
     window, until = WINDOW, connection.opened + 1
     while until < now:
-        window, until = WINDOW - window, until + times.uniform(0.1, 1)
+        window, until = WINDOW - window, until + (times.uniform(0.1, 0.5) if window else times.uniform(0.5, 1))
     return window
+
+
+def clock_then_ours(connection: Connection, now: float) -> int:
+    """The stamp of a clock for three seconds, and our own sent back from then on."""
+    elapsed = now - connection.opened
+    return connection.began + int(elapsed * 1000) if elapsed < 3 else connection.tsecr
 
 
 LIES: dict[str, Lie] = {
@@ -137,6 +145,9 @@ LIES: dict[str, Lie] = {
     "TSval random": Lie(tsval=lambda _, __: RANDOM.randrange(WRAP)),
     "TSval frozen": Lie(tsval=lambda _, __: 77),
     "TSval echoes ours": Lie(tsval=lambda connection, _: connection.tsecr),
+    "TSval ours plus 5": Lie(tsval=lambda connection, _: connection.tsecr + 5),
+    "TSval ours plus 5 to 7": Lie(tsval=lambda connection, _: connection.tsecr + RANDOM.randrange(5, 8)),
+    "TSval ours after 3 s": Lie(tsval=clock_then_ours),
     "TSval runs backwards": Lie(tsval=lambda _, now: -int(now * 1000)),
     "TSval jumps by 10 s": Lie(tsval=lambda connection, now: int(now * 1000) + connection.acks // 50 * 10_000),
     "TSval 5 % fast": Lie(tsval=lambda _, now: int(now * 1050)),
@@ -232,6 +243,7 @@ class Peer:
             new.tsecr = segment.tsval or 0
             new.acknowledged = new.next
             new.opened = now
+            new.began = new.tsecr
             self.connections[segment.source] = new
             options = struct.pack("!BBHBBBBBB", 2, 4, SEGMENT + 12, 3, 3, WINDOW_SCALE, 4, 2, 1)
             self.send(new, SYN | ACK, 0, new.next, 65535, options, now)

@@ -36,6 +36,10 @@ pub struct Ack {
     pub cwnd: u32,
     /// True if the peer sends timestamps (RFC 7323).
     pub has_timestamp: bool,
+    /// TSval less TSecr, modulo 256.
+    pub stamp_lead: u8,
+    /// True if the TSval is earlier than that of the ACK before.
+    pub stamp_back: bool,
     /// State of the sender's loss recovery.
     pub ca_state: CaState,
     /// True if the program, not the window, limits the connection.

@@ -119,8 +119,8 @@ mod tests {
         });
         mirror!(layouts, "netnice_ack", netnice::Ack {
             now_us, sample_rtt_us, tsval, acked, lost, in_flight, delivered, prior_delivered, rate_delivered,
-            rate_interval_us, cwnd, has_timestamp, ca_state, app_limited, at_receiver,
-            retransmitted
+            rate_interval_us, cwnd, has_timestamp, stamp_lead, stamp_back, ca_state, app_limited,
+            at_receiver, retransmitted
         });
         mirror!(layouts, "receiver_segment", receiver::Segment {
             now_us, rtt_us, tsval, bytes, mss, limit_bytes, bound_bytes, gap, ce, delayed_ack, has_data,

@@ -20,7 +20,7 @@ fn judged(lies: &str) -> Said {
 
 #[test]
 fn lying_peers_gain_no_more_than_from_cubic() {
-    let lies = "honest|echoes ours|jumps|5 % fast|division|shrinks";
+    let lies = "honest|echoes ours|ours plus 5$|jumps|5 % fast|division|shrinks";
     let mut said = judged(lies);
     if said.code != Some(0) {
         // Once more: a busy machine holds packets up.
@@ -33,6 +33,6 @@ fn lying_peers_gain_no_more_than_from_cubic() {
             .lines()
             .filter(|line| line.ends_with("kept |"))
             .count(),
-        6
+        7
     );
 }

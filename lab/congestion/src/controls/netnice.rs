@@ -21,6 +21,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
             policy: NetNice::new(&settings.policy_parameters()),
             above: Above::new(&settings.policy_parameters()),
             teller: None,
+            latest_tsval: None,
         })
     },
 };
@@ -36,6 +37,8 @@ pub struct NetNiceControl {
     above: Option<Above>,
     /// Of a connection whose decisions are observed.
     teller: Option<Teller>,
+    /// TSval of the ACK before.
+    latest_tsval: Option<u32>,
 }
 
 impl NetNiceControl {
@@ -43,6 +46,14 @@ impl NetNiceControl {
     /// this.
     fn set_ssthresh(window: &mut Window) {
         window.ssthresh = (whole_packets(window.cwnd) / 2).max(MINIMUM_CWND).into();
+    }
+
+    /// Returns whether a stamp is earlier than the one before, and takes its place.
+    fn runs_backwards(&mut self, tsval: Option<u32>) -> bool {
+        let before = std::mem::replace(&mut self.latest_tsval, tsval);
+        before
+            .zip(tsval)
+            .is_some_and(|(before, tsval)| (tsval.wrapping_sub(before) as i32) < 0)
     }
 
     /// Tells of what was decided since the last call.
@@ -83,6 +94,11 @@ impl CongestionControl for NetNiceControl {
             rate_interval_us: duration_us(ack.rate_interval_ns),
             cwnd: whole_packets(window.cwnd),
             has_timestamp: ack.peer_clock().is_some(),
+            stamp_lead: match (ack.tsval, ack.tsecr) {
+                (Some(tsval), Some(tsecr)) => tsval.wrapping_sub(tsecr) as u8,
+                _ => 0,
+            },
+            stamp_back: self.runs_backwards(ack.tsval),
             ca_state: ack.ca_state,
             app_limited: ack.app_limited,
             at_receiver: false,

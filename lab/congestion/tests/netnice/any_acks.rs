@@ -116,6 +116,8 @@ fn next_ack(connection: &mut Connection, any: &AnyAck) -> Ack {
     };
     ack.cwnd = connection.cwnd;
     ack.has_timestamp = flags & 1 != 0;
+    ack.stamp_lead = u8::from(flags & 32 != 0);
+    ack.stamp_back = flags & 64 != 0;
     ack.ca_state = match flags & 6 {
         0 => CaState::Open,
         2 => CaState::Recovery,

@@ -54,12 +54,56 @@ fn stamps_that_follow_no_clock_are_found_out() {
     assert_eq!(in_a_queue(jumps), (true, Signal::RoundTrip));
 }
 
+/// A connection with an ACK after each `after_us`, whose peer sends our stamps back with something added, by the number of the
+/// ACK; settled, then in a queue of 20 ms for long, as in [`in_a_queue`].
+fn in_a_queue_with_our_stamps(after_us: u32, added: impl Fn(u32) -> u32) -> (bool, Signal) {
+    let mut connection = Connection::new(40);
+    let mut before = 0;
+    let mut step = |connection: &mut Connection, number: u32, queue_us: u32| {
+        connection.now_us = connection.now_us - 2 * PACKET_US + after_us;
+        let mut ack = connection.ack(queue_us);
+        let ours = (ack.now_us - ack.sample_rtt_us) / 1000;
+        ack.has_timestamp = true;
+        ack.tsval = ours + added(number);
+        ack.stamp_lead = added(number) as u8;
+        ack.stamp_back = ack.tsval < before;
+        before = ack.tsval;
+        connection.cwnd = connection.control.on_ack(&ack);
+    };
+    for number in 0..2000 {
+        step(&mut connection, number, 0);
+        connection.cwnd = 40;
+    }
+    for number in 2000..2400 {
+        let queue_us = 20_000 + connection.now_us / 64 % 8_000;
+        step(&mut connection, number, queue_us);
+        if connection.phase() == Phase::Yielding {
+            break;
+        }
+    }
+    let report = connection.control.report();
+    (report.phase() == Phase::Yielding, report.signal())
+}
+
+#[test]
+fn our_stamps_with_something_added_are_no_clock() {
+    let seen = (true, Signal::RoundTrip);
+    assert_eq!(in_a_queue_with_our_stamps(2_400, |_| 5), seen);
+    let changes = |number| 5 + number / 50 % 2;
+    assert_eq!(in_a_queue_with_our_stamps(2_400, changes), seen);
+    // Three values at random: stamps of packets that were sent in one millisecond run backwards.
+    let random = |number: u32| 5 + (number.wrapping_mul(2_654_435_761) >> 16) % 3;
+    assert_eq!(in_a_queue_with_our_stamps(600, random), seen);
+}
+
 impl Connection {
     /// An ACK with the stamp of a true clock, of a packet that met one queue on the way there and its ACK one on the way back.
+    /// Where in a tick of the peer's clock it arrives differs from where in one of ours it was sent.
     pub(super) fn ack_both_ways(&mut self, forward_us: u32, back_us: u32) -> Ack {
         let mut ack = self.ack(forward_us + back_us);
         ack.has_timestamp = true;
-        ack.tsval = (ack.now_us - MINIMUM_RTT_US / 2 - back_us) / 1000;
+        ack.tsval = (ack.now_us - MINIMUM_RTT_US / 2 - back_us + 300) / 1000;
+        ack.stamp_lead = (ack.tsval - (ack.now_us - ack.sample_rtt_us) / 1000) as u8;
         ack
     }
 }

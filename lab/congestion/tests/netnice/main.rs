@@ -134,9 +134,7 @@ fn back_off_leaves_what_waits_on_the_way_back() {
     // 10 ms of queue on the way there, 200 ms on the way back, and timestamps that tell them apart.
     let mut connection = Connection::new(400);
     let mut step = |there_us, back_us| {
-        let mut ack = connection.ack(there_us + back_us);
-        ack.has_timestamp = true;
-        ack.tsval = (ack.now_us - MINIMUM_RTT_US / 2 - back_us) / 1000;
+        let ack = connection.ack_both_ways(there_us, back_us);
         let cwnd = connection.control.on_ack(&ack);
         connection.cwnd = 400;
         cwnd

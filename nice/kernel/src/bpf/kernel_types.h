@@ -112,6 +112,7 @@ struct inet_connection_sock {
 };
 
 struct tcp_options_received {
+	__u32 ts_recent; /* latest TSval that was in order */
 	__u32 rcv_tsval;
 	__u32 rcv_tsecr;
 	__u16 saw_tstamp : 1;

@@ -118,6 +118,8 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 		.rate_interval_us = sample->interval_us > 0 ? (u32)sample->interval_us : 0,
 		.cwnd = tp->snd_cwnd,
 		.has_timestamp = peer_sends_clock(tp),
+		.stamp_lead = (u8)(tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr),
+		.stamp_back = policy_after(tp->rx_opt.ts_recent, tp->rx_opt.rcv_tsval),
 		.ca_state = ca_state(sk),
 		.app_limited = sample->is_app_limited,
 		.retransmitted = sample->is_retrans,
