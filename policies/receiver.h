@@ -16,6 +16,12 @@
  *              (RFC 1122, 4.2.3.4), in Linux after each RTO, and that packet is the next probe.
  *   closing    of a group, a few connections pause in this way, and the others advertise a window of
  *              zero: the persist timers of their senders back off (RFC 9293, 3.8.6.1).
+ *   no silly   a sender with data for more than its window waits for room for its largest packet, or
+ *   window     for half of the largest window that it was ever offered (RFC 9293, 3.8.6.2.1). BSD's
+ *              persist timer ends the wait after five seconds or more. So a window that is not to
+ *              pause has that room. A peer without window scaling is a TCP of a program or of a
+ *              small device (libslirp, lwIP), with BSD's rules and mostly on this host: it never
+ *              pauses, since its source, not a queue, may be what made data late.
  */
 #ifndef NETNICE_POLICY_RECEIVER_H
 #define NETNICE_POLICY_RECEIVER_H
@@ -33,6 +39,8 @@
 #define RECEIVER_RESTART_IDLE_US 1000000U
 #define RECEIVER_SLOW_PERSIST_US 2000000U /* Linux's persist timer takes an RTO, 200 ms or more */
 #define RECEIVER_SLOW_PERSISTS 3U
+/* BSD's takes five seconds or more (TCPTV_PERSMIN), which old ones count in ticks of half a second. */
+#define RECEIVER_BSD_PERSIST_US 4500000U
 #define RECEIVER_CLOSED_US 6000000U     /* longest time for which a window stays closed */
 #define RECEIVER_PROBERS 2U             /* one may lose its probes, and its sender backs off */
 #define RECEIVER_ACTIVE_US 1000000U     /* a group is active so long after data */
@@ -71,6 +79,7 @@ struct receiver {
 	u32 remainder_bytes; /* towards the next packet */
 	u32 cwnd;            /* the policy's, packets */
 	u32 mss;             /* unit of all packets here, bytes: the largest seen */
+	u32 largest_bytes;   /* largest packet that the peer may send */
 	u32 window_bytes;    /* latest window advertised */
 	u32 arrived_us;      /* latest data */
 	u32 probed_us;       /* while yielding: when the window was last opened */
@@ -119,7 +128,7 @@ struct receiver_group {
 	u32 active_us; /* when data last arrived on one that does not yield; 0 if never */
 };
 
-/* `mss` is the MSS that we have advertised to the peer, less its options. */
+/* `mss` is the smaller of the MSS that we and the peer have advertised, less options. */
 POLICY_INLINE void receiver_init(struct receiver *state, const struct policy_parameters *wanted,
 				 u32 window_bytes, u32 mss, u32 now_us)
 {
@@ -127,6 +136,7 @@ POLICY_INLINE void receiver_init(struct receiver *state, const struct policy_par
 	state->minimum_rtt_us = NETNICE_UNKNOWN;
 	state->floor_us = state->policy.measured.threshold_floor_us;
 	state->mss = policy_min(mss, RECEIVER_FIRST_MSS);
+	state->largest_bytes = mss;
 	state->cwnd = policy_max(window_bytes / state->mss, RECEIVER_RESTART_PACKETS);
 	state->window_bytes = state->cwnd * state->mss;
 	state->arrived_us = now_us;
@@ -173,7 +183,8 @@ POLICY_INLINE u32 receiver_least_of_recent(struct receiver *state, u32 queue_us)
 }
 
 /*
- * Returns the queueing delay of the newest packet, as netnice_queue_us() does for an ACK.
+ * Returns the queueing delay of the newest packet, as netnice_queue_us() does for an ACK: the round
+ * trip alone shows it where the peer's stamps follow no clock.
  */
 POLICY_INLINE u32 receiver_queue_us(struct receiver *state, const struct receiver_segment *segment)
 {
@@ -182,10 +193,12 @@ POLICY_INLINE u32 receiver_queue_us(struct receiver *state, const struct receive
 
 	delay_us =
 		one_way_delay_of_data(&state->clock, segment->tsval, segment->now_us, &restarted);
-	if (!delay_us || !segment->rtt_us)
+	if (!segment->rtt_us)
 		return NETNICE_UNKNOWN;
 	state->minimum_rtt_us = policy_min(state->minimum_rtt_us, segment->rtt_us);
 	queue_us = segment->rtt_us - state->minimum_rtt_us;
+	if (!delay_us)
+		delay_us = state->minimum_delay_us + queue_us;
 	if (restarted || !state->minimum_delay_us || delay_us < state->minimum_delay_us)
 		state->minimum_delay_us = delay_us;
 	delay_us -= state->minimum_delay_us;
@@ -446,6 +459,8 @@ POLICY_INLINE void receiver_notice_persist(struct receiver *state, u32 waited_us
 		return;
 	if (waited_us < RECEIVER_SLOW_PERSIST_US)
 		state->slow_persists = 0;
+	else if (waited_us >= RECEIVER_BSD_PERSIST_US)
+		state->slow_persists = RECEIVER_SLOW_PERSISTS;
 	else if (state->slow_persists < RECEIVER_SLOW_PERSISTS)
 		state->slow_persists += 1;
 }
@@ -533,14 +548,6 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	 */
 	state->policy.believed.spread_us = 0;
 	return queue_us;
-}
-
-/*
- * Returns whether the peer's timestamps follow no readable clock, so that no delay can be measured.
- */
-POLICY_INLINE int receiver_is_without_clock(const struct receiver *state)
-{
-	return state->clock.measured && state->clock.tick_us == ONE_WAY_DELAY_TICK_UNUSABLE;
 }
 
 /*
@@ -702,6 +709,24 @@ POLICY_INLINE struct receiver_known receiver_known(const struct receiver *state)
 }
 
 /*
+ * Offers the window that the policy wants, or the smallest one above it that the peer uses at once.
+ * Half of the largest window that can be advertised is half of any; the packet beyond it makes up for
+ * the stack, which rounds a window without scaling down to whole packets.
+ */
+POLICY_INLINE u32 receiver_offer(struct receiver *state, const struct receiver_segment *segment,
+				 u32 wanted_bytes)
+{
+	u32 room = policy_min(state->largest_bytes, segment->limit_bytes / 2 + state->mss);
+
+	if (segment->unscaled)
+		room = policy_max(room, RECEIVER_PROBE_PACKETS * state->mss);
+	else if (wanted_bytes <= RECEIVER_PAUSE_BYTES)
+		room = 0;
+	state->window_bytes = policy_max(wanted_bytes, room);
+	return state->window_bytes;
+}
+
+/*
  * Returns the window to advertise in a segment that is about to leave, in bytes; 0, only where it
  * may close, closes it once what was advertised has arrived. When we send a request after an idle
  * period, the reply may start as on a new connection.
@@ -713,13 +738,10 @@ POLICY_INLINE u32 receiver_window(struct receiver *state, const struct receiver_
 	u32 waited_us = segment->now_us - state->arrived_us;
 	u32 acked, queue_us;
 
-	if (receiver_is_without_clock(state))
-		return segment->limit_bytes;
 	if (!segment->bytes) {
 		if (segment->has_data && waited_us > RECEIVER_RESTART_IDLE_US)
 			state->window_bytes = policy_max(state->window_bytes, restart_bytes);
-		state->window_bytes = receiver_reopened(state, segment);
-		return state->window_bytes;
+		return receiver_offer(state, segment, receiver_reopened(state, segment));
 	}
 	receiver_notice_persist(state, waited_us);
 	state->arrived_us = segment->now_us;
@@ -735,6 +757,7 @@ POLICY_INLINE u32 receiver_window(struct receiver *state, const struct receiver_
 	state->window_bytes = state->cwnd * state->mss;
 	if (netnice_yields(&state->policy))
 		state->window_bytes = receiver_probe_bytes(state, segment, queue_us);
+	receiver_offer(state, segment, state->window_bytes);
 	receiver_mark(state, segment);
 	return state->window_bytes;
 }

@@ -19,6 +19,7 @@ struct receiver_segment {
 	u8 delayed_ack;  /* a delayed ACK: now is later than the newest packet's arrival */
 	u8 has_data;     /* the segment carries data of our own */
 	u8 may_close;    /* the stack can close its window, and others of the group probe */
+	u8 unscaled;     /* TCP without window scaling (RFC 7323): windows of up to 65,535 bytes */
 };
 
 /* What a policy knows of a connection, for the round trips of one without timestamps. */

@@ -32,6 +32,8 @@ pub struct Segment {
     pub has_data: bool,
     /// True if the window can be closed; [`Receiver::window_in`] lets it close only if others of the group probe.
     pub may_close: bool,
+    /// True if the peer knows no window scaling.
+    pub unscaled: bool,
 }
 
 /// The path from one peer, shared by the connections of a group: their smallest round trip, and the highest rate of all.

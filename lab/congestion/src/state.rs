@@ -124,7 +124,7 @@ mod tests {
         });
         mirror!(layouts, "receiver_segment", receiver::Segment {
             now_us, rtt_us, tsval, bytes, mss, limit_bytes, bound_bytes, gap, ce, delayed_ack, has_data,
-            may_close
+            may_close, unscaled
         });
         mirror!(layouts, "dstcp_ack", dstcp::Ack {
             smoothed_rtt_us, minimum_rtt_us, acked, cwnd_limited

@@ -29,6 +29,33 @@ pub struct Link {
     pub loses_one_in: u64,
 }
 
+/// How a server departs from the rules.
+#[derive(Clone, Copy)]
+pub struct Lie {
+    /// Its stamp, from its clock in milliseconds, the stamp of ours that it echoes, and the number of the packet.
+    pub tsval: fn(u32, u32, u64) -> u32,
+    /// What it echoes, from our stamp and the number of the packet.
+    pub tsecr: fn(u32, u64) -> u32,
+    /// Most bytes in a packet.
+    pub segment: u64,
+    pub heeds_window: bool,
+    /// Of so many packets one has a mark of congestion; 0: none has.
+    pub marks_one_in: u64,
+    /// Interval of segments without data, as probes of a closed window are; 0: there are none.
+    pub probes_ns: u64,
+}
+
+impl Lie {
+    pub const NONE: Self = Self {
+        tsval: |clock_ms, _, _| clock_ms,
+        tsecr: |ours_ms, _| ours_ms,
+        segment: MSS,
+        heeds_window: true,
+        marks_one_in: 0,
+        probes_ns: 0,
+    };
+}
+
 /// Receiver and sender of one download.
 #[derive(Clone, Copy)]
 pub struct Download {
@@ -41,6 +68,7 @@ pub struct Download {
     pub clock_ppm: i64,
     /// Minimum of the sender's persist timer.
     pub persist_ns: u64,
+    pub lie: Lie,
 }
 
 impl Download {
@@ -52,6 +80,7 @@ impl Download {
             size: u64::MAX,
             clock_ppm: 0,
             persist_ns: LEAST_RTO_NS,
+            lie: Lie::NONE,
         }
     }
 
@@ -70,6 +99,7 @@ struct Packet {
     tsval: u32,
     tsecr: u32,
     sent: u64,
+    marked: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +119,9 @@ enum Event {
     Ack(usize, Ack),
     Timer(usize, u64),
     DelayedAck(usize, u64),
+    /// A segment without data leaves the server, and arrives with its stamps.
+    Probe(usize),
+    Probed(usize, u32, u32),
 }
 
 /// A packet in flight, as its sender sees it.
@@ -183,6 +216,7 @@ impl Downloads {
                     tsval: 0,
                     tsecr: 0,
                     sent: 0,
+                    marked: false,
                 },
                 arrived_ns: wanted.from_ns,
                 delayed_ack: 0,
@@ -221,6 +255,12 @@ impl Downloads {
                     self.answer(number, true);
                 }
                 Event::Timer(..) | Event::DelayedAck(..) => {}
+                Event::Probe(number) => self.probe(number),
+                Event::Probed(number, tsval, tsecr) => {
+                    let newest = &mut self.clients[number].newest;
+                    (newest.tsval, newest.tsecr) = (tsval, tsecr);
+                    self.answer(number, false);
+                }
             }
         }
         self.now_ns = end_ns;
@@ -274,6 +314,30 @@ impl Downloads {
             self.clients[number].control = Some(control);
         }
         self.send(number);
+        if self.servers[number].wanted.lie.probes_ns > 0 {
+            self.at(self.now_ns, Event::Probe(number));
+        }
+    }
+
+    /// The stamps of the server's next segment.
+    fn stamps(&self, number: usize) -> (u32, u32) {
+        let server = &self.servers[number];
+        let lie = &server.wanted.lie;
+        let clock_ms = self.server_clock_ms(number);
+        (
+            (lie.tsval)(clock_ms, server.echo, server.sent),
+            (lie.tsecr)(server.echo, server.sent),
+        )
+    }
+
+    fn probe(&mut self, number: usize) {
+        let (tsval, tsecr) = self.stamps(number);
+        let wanted = self.servers[number].wanted;
+        let way_ns = self.free_ns.saturating_sub(self.now_ns) + self.link.base_rtt_ns / 2;
+        self.at(self.now_ns + way_ns, Event::Probed(number, tsval, tsecr));
+        if self.now_ns < wanted.to_ns {
+            self.at(self.now_ns + wanted.lie.probes_ns, Event::Probe(number));
+        }
     }
 
     fn in_flight(&self, number: usize) -> usize {
@@ -290,8 +354,11 @@ impl Downloads {
                 self.transmit(number, from, to);
                 continue;
             }
-            let end = server.wanted.size.min(server.edge);
-            let to = (server.next + MSS).min(server.wanted.size);
+            let end = match server.wanted.lie.heeds_window {
+                true => server.wanted.size.min(server.edge),
+                false => server.wanted.size,
+            };
+            let to = (server.next + server.wanted.lie.segment).min(server.wanted.size);
             // A sender waits for room for a full packet (RFC 1122, 4.2.3.4).
             if self.now_ns >= server.wanted.to_ns || to > end || to == server.next {
                 break;
@@ -304,11 +371,11 @@ impl Downloads {
     }
 
     fn transmit(&mut self, number: usize, from: u64, to: u64) {
-        let tsval = self.server_clock_ms(number);
+        self.servers[number].sent += 1;
+        let (tsval, tsecr) = self.stamps(number);
         let server = &mut self.servers[number];
-        server.sent += 1;
         let sent = server.sent;
-        let tsecr = server.echo;
+        let marks = server.wanted.lie.marks_one_in;
         server.sent_ns.push_back((sent, self.now_ns));
         server.out.insert(
             from,
@@ -337,6 +404,7 @@ impl Downloads {
             tsval,
             tsecr,
             sent,
+            marked: marks > 0 && sent % marks == 0,
         };
         self.at(
             self.free_ns + self.link.base_rtt_ns / 2,
@@ -433,6 +501,7 @@ impl Downloads {
                     mss: MSS as u32,
                     limit_bytes: LAST_WINDOW,
                     gap: !client.beyond.is_empty(),
+                    ce: client.newest.marked,
                     delayed_ack,
                     ..Segment::default()
                 };

@@ -3,7 +3,9 @@
 
 mod arrivals;
 mod downloads;
+mod lies;
 mod policies;
+mod proxy;
 mod round_trips;
 
 use downloads::{Download, Downloads, Link};

@@ -200,6 +200,7 @@ impl WindowControl {
                 .is_some_and(|arrived| arrived != now),
             has_data: arrivals.has_data,
             may_close: self.member.is_some(),
+            unscaled: self.scale == 0,
         }
     }
 

@@ -4,6 +4,7 @@
 downloads.py serve             answers requests `bytes offset` on port 8000; 0 bytes: without end
 downloads.py beside NETNICE [CONTROL]  rates: plain alone, low alone, and both at once, in Mb/s
 downloads.py switch NETNICE     what `status` prints of a download before and after its cgroup gets another control
+downloads.py container NETNICE MTU  rates through slirp4netns, plain and low
 downloads.py release NETNICE   rate of a low-priority download beside a plain one, before and after `detach`
 downloads.py status NETNICE     what `status` and `run` print about a low-priority download, governed one way and both
 downloads.py closing NETNICE    how many of twenty downloads close their windows beside a plain one, and go on after it
@@ -81,6 +82,25 @@ def beside(netnice: str, control: str = "netnice") -> None:
     both = [download(8, *low), download(8)]
     printed["low_beside"], printed["plain_beside"] = [mean(process, 3) for process in both]
     print(json.dumps(printed))
+
+
+def container(netnice: str, mtu: int) -> None:
+    """In a network namespace whose network is a program, as a container without root has it."""
+    inside = subprocess.Popen(["unshare", "--net", "sleep", "600"])
+    ours = pathlib.Path("/proc/self/ns/net").readlink()
+    while pathlib.Path(f"/proc/{inside.pid}/ns/net").readlink() == ours:
+        time.sleep(0.01)
+    is_ready, ready = os.pipe()
+    command = ["slirp4netns", "--configure", f"--mtu={mtu}", f"--ready-fd={ready}", str(inside.pid), "tap0"]
+    slirp = subprocess.Popen(command, pass_fds=[ready], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.close(ready)
+    os.read(is_ready, 1)
+    enter = ["nsenter", f"--target={inside.pid}", "--net"]
+    low = [*enter, netnice, "run", "--direction", "receive", "--"]
+    print(json.dumps({"plain": mean(download(4, *enter), 1), "low": mean(download(12, *low), 1)}))
+    for process in (slirp, inside):
+        process.kill()
+        process.wait()
 
 
 def release(netnice: str) -> None:

@@ -118,6 +118,7 @@ struct tcp_options_received {
 	__u16 saw_tstamp : 1;
 	__u16 tstamp_ok : 1;
 	__u16 rcv_wscale : 4;
+	__u16 mss_clamp; /* the peer's MSS, or 536 */
 };
 
 struct rb_node;

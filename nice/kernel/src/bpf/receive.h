@@ -15,8 +15,8 @@
  *
  *   RECEIVER_NAME         name of the control, as a string
  *   struct governed       what the policy keeps of a connection, all zero at first
- *   governed_begin        begins with the window that was advertised last; `mss` is what we
- *                         advertised, less options
+ *   governed_begin        begins with the window that was advertised last; `mss` is the smaller of
+ *                         what we and the peer advertised, less options
  *   governed_window       returns the window to advertise in a segment that is about to leave, in
  *                         bytes; 0 only where a program at the interface can close it. Publishes
  *                         the policy's state
@@ -72,7 +72,8 @@ static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 	const char name[16] = RECEIVER_NAME;
 	struct reception *own;
 	u32 option_bytes = has_timestamps(tp) ? TIMESTAMP_BYTES : 0;
-	u32 mss = policy_max(tp->advmss, 536 + option_bytes) - option_bytes;
+	u32 advertised = policy_min(tp->advmss, tp->rx_opt.mss_clamp);
+	u32 mss = policy_max(advertised, 536 + option_bytes) - option_bytes;
 
 	if (stays_on_this_host(ops) || !can_be_governed(tp))
 		return;
@@ -181,6 +182,7 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 		.ce = tells_mark(tp, own),
 		.delayed_ack = is_delayed_ack(tp),
 		.has_data = ops->skb_len > 0,
+		.unscaled = !scale,
 	};
 	u32 window;
 
