@@ -344,9 +344,10 @@ fn tcplp_ecn_yields(feedback: &str) {
     assert!(low.ecn_reactions > 2, "{low:?}");
     assert!(low.early_indications > 0, "{low:?}");
     let [alone, beside] = [0, 1].map(|phase: usize| low.phases[phase].goodput_bps);
-    assert_between("goodput alone", alone, 5e6, 9.7e6);
-    let share = beside / (beside + cubic.phases[1].goodput_bps);
-    assert_between("share beside cubic", share, 0.0, 0.1);
+    // Of what cubic gets later: a machine with other work takes from both. Marks of its own queue halve the window now and then.
+    let full = cubic.phases[1].goodput_bps;
+    assert_between("alone, of what cubic gets", alone / full, 0.4, 1.1);
+    assert_between("share beside cubic", beside / (beside + full), 0.0, 0.1);
 }
 
 /// The kernel's programs for what is received, each a link of its own.
@@ -354,7 +355,7 @@ fn tcplp_ecn_yields(feedback: &str) {
 fn receivers_of_each_kind_fill_a_link_and_yield_it() {
     // TCP-LP halves its window at each early indication of its own queue: the mean of four seconds depends on where in
     // this sawtooth they begin.
-    let receivers = [("netnice", 8e6), ("tcplp", 4e6), ("hstcplp", 4e6)];
+    let receivers = [("netnice", 0.8), ("tcplp", 0.4), ("hstcplp", 0.4)];
     let flows: String = receivers
         .map(|(receiver, _)| {
             let link = format!(
@@ -381,13 +382,13 @@ fn receivers_of_each_kind_fill_a_link_and_yield_it() {
     let problems = netnice_emulation::check(&point.scenario, &point.layout().unwrap());
     assert!(problems.is_empty());
     let results = measure(point);
-    for (receiver, least_bps) in receivers {
+    for (receiver, least) in receivers {
         let low = flow(&results, &format!("low_{receiver}"));
         let plain = flow(&results, &format!("plain_{receiver}"));
-        assert_between(receiver, low.phases[0].goodput_bps, least_bps, 9.7e6);
-        let beside = low.phases[1].goodput_bps;
-        let share = beside / (beside + plain.phases[1].goodput_bps);
-        assert_between(receiver, share, 0.0, 0.1);
+        let [alone, beside] = [0, 1].map(|phase: usize| low.phases[phase].goodput_bps);
+        let full = plain.phases[1].goodput_bps;
+        assert_between(receiver, alone / full, least, 1.1);
+        assert_between(receiver, beside / (beside + full), 0.0, 0.1);
     }
 }
 
