@@ -30,21 +30,21 @@ fn gives_way(found: &Value) -> bool {
         && rate("beside") < 0.1 * rate("rival")
 }
 
+/// `status` has shown the transfer, and what was rewritten had a checksum that the other end accepts.
+fn shows_one_connection(found: &Value, moved: &str) {
+    assert_eq!(found["errors"], 0, "{found}");
+    let shown = &found["shown"][0];
+    assert_eq!(shown["connections"], 1, "{found}");
+    assert!(shown[moved].as_u64() > Some(1_000_000), "{found}");
+    assert!(shown["yields"].as_u64() >= Some(1), "{found}");
+}
+
 #[test]
 fn a_download_over_utp_yields_and_comes_back() {
     measure_until(
         || {
             let found = behind("run", "");
-            // What is rewritten has a checksum that the other end accepts.
-            assert_eq!(found["errors"], 0, "{found}");
-            let run = &found["run"];
-            assert_eq!(run["utp_connections"], 1, "{run}");
-            assert!(
-                run["utp_bytes_received"].as_u64() > Some(1_000_000),
-                "{run}"
-            );
-            assert!(run["utp_yields"].as_u64() >= Some(1), "{run}");
-            assert_eq!(run["utp_ungoverned_because"], Value::Null);
+            shows_one_connection(&found, "bytes_received");
             found
         },
         |found| {
@@ -60,11 +60,7 @@ fn an_upload_over_utp_yields_until_it_is_detached() {
         || {
             let cgroup = TestCgroup::new("utp");
             let found = behind("attach", cgroup.path());
-            assert_eq!(found["errors"], 0, "{found}");
-            let shown = found["status"].as_array().unwrap();
-            let own = |one: &&Value| cgroup.path().ends_with(one["cgroup"].as_str().unwrap());
-            let shown = shown.iter().find(own).expect("the cgroup is shown");
-            assert!(shown["bytes_sent"].as_u64() > Some(1_000_000), "{found}");
+            shows_one_connection(&found, "bytes_sent");
             found
         },
         |found| {
@@ -75,10 +71,14 @@ fn an_upload_over_utp_yields_until_it_is_detached() {
 }
 
 #[test]
-fn utp_is_left_alone_on_request() {
-    let run = behind("refused", "");
-    assert_eq!(run["utp_connections"], 0, "{run}");
-    assert_eq!(run["utp_bytes_received"], 0, "{run}");
+fn run_tells_what_was_moved_over_utp() {
+    let told = behind("told", "");
+    let (yes, no) = (&told["yes"], &told["no"]);
+    assert_eq!(yes["utp_connections"], 1, "{told}");
+    assert!(yes["utp_bytes_received"].as_u64() > Some(100_000), "{told}");
+    assert_eq!(yes["utp_ungoverned_because"], Value::Null, "{told}");
+    assert_eq!(no["utp_connections"], 0, "{told}");
+    assert_eq!(no["utp_bytes_received"], 0, "{told}");
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn move_in(pid: i32, settings: &Settings, pins: &Pins, attacher: &Attacher) -> R
             Entry::Vacant(entry) => {
                 let home = from.create_child(&format!("netnice-pid-{pid}"))?;
                 let record = Record::new(pins, Kind::Made, &home)?;
-                remove_when_empty(&home)?;
+                remove_when_empty(&home, settings)?;
                 attacher.attach(&home, settings)?;
                 entry.insert((home, record))
             }

@@ -174,7 +174,7 @@ fn enter_cgroup(
             return Err(error);
         }
     };
-    remove_when_empty(&cgroup)?;
+    remove_when_empty(&cgroup, settings)?;
     if !promise.is_empty() {
         promise::keep(promise, &cgroup, settings.floor())?;
     }

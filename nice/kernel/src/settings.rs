@@ -34,6 +34,8 @@ pub enum Utp {
     /// Where the kernel and the rights permit it, in cgroups only.
     #[default]
     WherePossible,
+    /// As above. A command need not wait until the program is loaded: what waits for its end does so once it has begun.
+    Soon,
     /// Yes, and it is an error where it cannot be.
     Yes,
     /// No.

@@ -204,6 +204,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.verbose || arguments.json || arguments.log.is_some() {
         return run_and_tell(arguments, &program, rest, &settings);
     }
+    // Nobody waits for what is not known before the command has begun.
+    let settings = match settings.utp {
+        Utp::WherePossible => Settings {
+            utp: Utp::Soon,
+            ..settings
+        },
+        Utp::Soon | Utp::Yes | Utp::No => settings,
+    };
     let entered = enter_and_warn(arguments, &settings)?;
     let error = become_command(&program, &arguments.command)?;
     drop(entered);

@@ -6,7 +6,7 @@ utp.py down|up SECONDS          one transfer; prints a line once it is connected
 utp.py rival down|up SECONDS    the same over TCP, by cubic
 utp.py run NETNICE              a download by IPv6 under `run`: alone, beside the rival, and after it
 utp.py attach NETNICE           an upload by IPv4 in an attached cgroup: alone, beside the rival, and after `detach`
-utp.py refused NETNICE          what `run --udp no --json` says of a short download
+utp.py told NETNICE             what `run --json` says of a short download, with --udp yes and no
 
 The sender's own control is that of Reno, which takes what it can get: what yields is governed by the window.
 """
@@ -271,19 +271,27 @@ def errors() -> int:
         return checksum_errors() + int(connection.recv(16))
 
 
+def utp_of(netnice: str, cgroup: str) -> list[dict]:
+    """What `status` shows of uTP in a cgroup."""
+    status = json.loads(subprocess.check_output([netnice, "status", "--json"]))
+    return [one for one in status["utp"] if one["cgroup"].split("/")[-1] == cgroup.split("/")[-1]]
+
+
 def mean(rates: list[float]) -> float:
     return sum(rates) / len(rates)
 
 
 def run(netnice: str) -> None:
     me = [sys.executable, __file__]
-    low = start(netnice, "run", "--json", "--udp", "yes", "--", *me, "down", "16")
+    # The command begins before uTP is governed.
+    low = start(netnice, "run", "--", *me, "down", "16")
     time.sleep(6)
     other = start(*me, "rival", "down", "5")
     rates, _ = ended(other)
-    low_rates, said = ended(low)
+    shown = utp_of(netnice, f"netnice-run-{low.pid}")
+    low_rates, _ = ended(low)
     found = {"alone": mean(low_rates[3:6]), "beside": mean(low_rates[8:11]), "after": mean(low_rates[14:16])}
-    found |= {"rival": mean(rates[2:]), "errors": errors(), "run": json.loads(said.splitlines()[-1])}
+    found |= {"rival": mean(rates[2:]), "errors": errors(), "shown": shown}
     print(json.dumps(found))
 
 
@@ -295,18 +303,21 @@ def attach(netnice: str) -> None:
     time.sleep(6)
     other = start(*me, "rival", "up", "10")
     time.sleep(5)
-    status = json.loads(subprocess.check_output([netnice, "status", "--json"]))
+    shown = utp_of(netnice, cgroup)
     subprocess.run([netnice, "detach", cgroup], check=True, stdout=subprocess.DEVNULL)
     low_rates, _ = ended(low)
     rates, _ = ended(other)
     found = {"alone": mean(low_rates[3:6]), "beside": mean(low_rates[8:11]), "after": mean(low_rates[13:16])}
-    found |= {"rival": mean(rates[2:5]), "errors": errors(), "status": status["utp"]}
+    found |= {"rival": mean(rates[2:5]), "errors": errors(), "shown": shown}
     print(json.dumps(found))
 
 
-def refused(netnice: str) -> None:
-    low = start(netnice, "run", "--json", "--udp", "no", "--", sys.executable, __file__, "down", "2")
-    print(ended(low)[1].splitlines()[-1])
+def told(netnice: str) -> None:
+    found = {}
+    for udp in ("yes", "no"):
+        low = start(netnice, "run", "--json", "--udp", udp, "--", sys.executable, __file__, "down", "2")
+        found[udp] = json.loads(ended(low)[1].splitlines()[-1])
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -119,6 +119,11 @@ static __noinline bool find(struct __sk_buff *skb, struct found *found, bool lea
 	return true;
 }
 
+static __always_inline bool is_governed(const struct utp_group *settings)
+{
+	return settings->sends || settings->receives;
+}
+
 /* Returns the settings of the cgroup nearest to the socket that has some; NULL if none has. */
 static __noinline const struct utp_group *group_of(struct __sk_buff *skb, u64 *group)
 {
@@ -248,7 +253,7 @@ static __always_inline void departs(struct __sk_buff *skb, struct found *found)
 	u32 bytes;
 
 	settings = group_of(skb, &group);
-	if (!settings)
+	if (!settings || !is_governed(settings))
 		return;
 	flow = flow_of_departure(found);
 	if (!flow)
@@ -285,7 +290,7 @@ static __always_inline void arrives(struct __sk_buff *skb, struct found *found)
 		return;
 	group = flow->group;
 	settings = bpf_map_lookup_elem(&utp_groups, &group);
-	if (!settings)
+	if (!settings || !is_governed(settings))
 		return;
 	sums = bpf_map_lookup_elem(&totals, &group);
 	bytes = utp_count(&flow->arriving, &found->packet);

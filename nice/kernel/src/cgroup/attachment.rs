@@ -67,7 +67,8 @@ impl Attacher {
             Self::load_quic(pins)?;
         }
         let receiving = receiving_programs(control);
-        let utp = settings.wants_utp().then(|| utp_is_possible(pins));
+        let later = settings.utp == Utp::Soon && !utp_program().is_pinned(pins);
+        let utp = (settings.wants_utp() && !later).then(|| utp_is_possible(pins));
         let loads_utp = matches!(utp, Some(Ok(())));
         let there = (!receives || receiving.is_pinned(pins))
             && (!loads_utp || utp_program().is_pinned(pins));
@@ -157,6 +158,19 @@ impl Attacher {
             _ => self.utp_refused = refused,
         }
         Ok(())
+    }
+
+    /// Governs uTP of a cgroup with these settings, where [`Self::with`] has left it for later.
+    pub(crate) fn govern_utp_now(
+        cgroup: &Cgroup,
+        settings: &Settings,
+        pins: &PinDirectory,
+    ) -> Result<()> {
+        if !utp_program().is_pinned(pins) && features::TCX.is_there() {
+            load(utp_program(), &pins.while_loading()?, pins)?;
+        }
+        attach_utp(pins)?;
+        SocketStorage::open(pins)?.set_utp(cgroup.id(), Some(&utp_group(settings)))
     }
 
     /// Returns why uTP is not governed although that was requested.

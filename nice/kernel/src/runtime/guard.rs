@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guard of a cgroup that netnice created: a background process that finally removes it.
 
+use crate::cgroup::attachment::Attacher;
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::Result;
 use crate::runtime::background;
 use crate::runtime::journal;
 use crate::runtime::log;
 use crate::runtime::pins::Pins;
+use crate::settings::{Settings, Utp};
 use crate::sockets::connections::Sums;
 use crate::sockets::storage::SocketStorage;
 
@@ -26,14 +28,24 @@ fn warn_of_ungoverned(pins: &Pins, path: &str, id: u64) {
 }
 
 /// Starts a process that removes the cgroup once no process holds its record or is in it. The caller must not be in the
-/// cgroup yet: the guard would inherit it.
-pub(crate) fn remove_when_empty(cgroup: &Cgroup) -> Result<()> {
+/// cgroup yet: the guard would inherit it. Before, once nobody holds the record, it does what `settings` leave for then.
+pub(crate) fn remove_when_empty(cgroup: &Cgroup, settings: &Settings) -> Result<()> {
     let (path, id) = (cgroup.path().to_owned(), cgroup.id());
+    let utp_is_left = settings.utp == Utp::Soon && settings.wants_utp();
+    let settings = *settings;
     background::spawn(background::GUARD, None, || {
         let Ok(pins) = Pins::open() else { return };
         journal::wait_until_released(pins.home(), id);
         // If anything fails here, the next call finds the record and retries.
         if let Ok(cgroup) = Hierarchy::find().and_then(|hierarchy| hierarchy.open(&path)) {
+            if utp_is_left
+                && cgroup
+                    .processes_beneath()
+                    .is_ok_and(|found| !found.is_empty())
+            {
+                // Where it cannot be governed, `check` and `run -v` say why.
+                let _ = Attacher::govern_utp_now(&cgroup, &settings, &pins);
+            }
             let _ = cgroup.wait_until_empty();
         }
         warn_of_ungoverned(&pins, &path, id);
