@@ -32,11 +32,17 @@
 #define UTP_FIRST_PACKETS 10U  /* as a sender of TCP may begin with (RFC 6928) */
 #define UTP_SPAN_PACKETS 1024U /* in flight at most, in libutp: a jump beyond is no progress */
 #define UTP_SIZE_SHIFT 3U      /* the mean size: an eighth of each packet's */
+/*
+ * A clock is one of microseconds that is at most a quarter too fast or too slow. A program may be kept
+ * from a processor between stamp and packet, which counts up to 250 ms: a stamp that is no clock's meets
+ * that by chance in one of 8,600 packets. After 100 ms one that stands still shows.
+ */
 #define UTP_CERTAIN_PACKETS 8U
 #define UTP_CERTAIN_US 100000U
-#define UTP_PACE_SHIFT 2U /* a clock that is a quarter too fast or too slow is none */
+#define UTP_PACE_SHIFT 2U
 #define UTP_LEAST_LAG_US 25000U
 #define UTP_MOST_LAG_US 250000U
+/* No program is kept from a processor for so long, packet after packet: its clock was set. */
 #define UTP_CLOCK_SET_US 1000000U
 #define UTP_CLOCK_SET_PACKETS 8U
 #define UTP_LONGEST_US 60000000U /* no round trip is longer */
