@@ -153,6 +153,9 @@ fn number(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
     use super::*;
 
     fn message(connection: Connection, stream: u32, data: &[u8]) -> Message {
@@ -221,6 +224,37 @@ mod tests {
         .concat();
         let arrived = Reassembly::default().add(&bytes).unwrap();
         assert_eq!(arrived, [other, message(Connection::Plugin, 5, &[9; 100])]);
+    }
+
+    proptest! {
+        /// Bytes that were changed are other messages, or refused.
+        #[test]
+        fn whatever_arrives_is_messages_or_an_error(
+            sizes in prop::collection::vec(0usize..300, 1..6),
+            cut in 1usize..200,
+            changes in prop::collection::vec((any::<Index>(), any::<u8>()), 0..8),
+        ) {
+            let sent: Vec<Message> = sizes
+                .iter()
+                .zip(1..)
+                .map(|(&size, stream)| message(Connection::Plugin, stream, &vec![7; size]))
+                .collect();
+            let whole: Vec<u8> = sent.iter().flat_map(Message::encode).collect();
+            let mut bytes = whole.clone();
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            let mut reassembly = Reassembly::default();
+            let arrived: Result<Vec<Vec<Message>>, FrameError> =
+                bytes.chunks(cut).map(|part| reassembly.add(part)).collect();
+            if bytes == whole {
+                prop_assert_eq!(arrived.map(|messages| messages.concat()), Ok(sent));
+            } else if let Ok(messages) = arrived {
+                let taken: usize = messages.concat().iter().map(|one| one.data.len()).sum();
+                prop_assert!(taken <= bytes.len());
+            }
+        }
     }
 
     #[test]

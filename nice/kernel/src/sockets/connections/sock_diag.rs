@@ -221,6 +221,9 @@ fn invalid(error: impl std::fmt::Display) -> io::Error {
 mod tests {
     use std::net::{TcpListener, TcpStream};
 
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
     use super::*;
 
     /// Builds an attribute: length, kind, value, padding to four bytes (linux/netlink.h).
@@ -245,8 +248,8 @@ mod tests {
         assert!(storage_values(&of_seven[..of_seven.len() - 8]).is_err());
     }
 
-    #[test]
-    fn an_answer_has_the_maps_value() {
+    /// The answer about a socket with a value in the map 7.
+    fn answer() -> Vec<u8> {
         let nested = |kind, value: &[u8]| nla(kind | NLA_F_NESTED, value);
         let storage = nested(
             SK_DIAG_BPF_STORAGE,
@@ -260,14 +263,19 @@ mod tests {
         let mut info = [0; 280];
         info[80..84].copy_from_slice(&10u32.to_ne_bytes());
         info[208..216].copy_from_slice(&300u64.to_ne_bytes());
-        let payload = [
+        [
             vec![0; 72],
             nla(INET_DIAG_INFO, &info),
             nla(INET_DIAG_CONG, b"netnice\0"),
             nested(INET_DIAG_SK_BPF_STORAGES, &storage),
             nla(INET_DIAG_CGROUP_ID, &4711u64.to_ne_bytes()),
         ]
-        .concat();
+        .concat()
+    }
+
+    #[test]
+    fn an_answer_has_the_maps_value() {
+        let payload = answer();
         let response = Response::deserialize(&NetlinkHeader::default(), &payload).unwrap();
         let socket = tcp_socket(response).unwrap().unwrap();
         assert_eq!(socket.control, "netnice");
@@ -275,6 +283,29 @@ mod tests {
         assert_eq!(socket.storage, [(7, vec![9, 8])]);
         assert_eq!(socket.cgroup, 4711);
         assert!(Response::deserialize(&NetlinkHeader::default(), &payload[..71]).is_err());
+    }
+
+    proptest! {
+        /// Of a kernel that is not known yet, or cut short.
+        #[test]
+        fn whatever_a_kernel_answers_is_a_socket_or_an_error(
+            length in any::<Index>(),
+            changes in prop::collection::vec((any::<Index>(), any::<u8>()), 0..8),
+        ) {
+            let mut payload = answer();
+            for (place, byte) in changes {
+                let place = place.index(payload.len());
+                payload[place] = byte;
+            }
+            payload.truncate(1 + length.index(payload.len()));
+            let Ok(response) = Response::deserialize(&NetlinkHeader::default(), &payload) else {
+                prop_assert!(payload.len() < 72);
+                return Ok(());
+            };
+            if let Err(error) = tcp_socket(response) {
+                prop_assert!(error.to_string().contains("cannot be read"), "{error}");
+            }
+        }
     }
 
     #[test]
