@@ -188,6 +188,7 @@ POLICY_INLINE u32 receiver_least_of_recent(struct receiver *state, u32 queue_us)
  */
 POLICY_INLINE u32 receiver_queue_us(struct receiver *state, const struct receiver_segment *segment)
 {
+	u32 own_wait_us = receiver_own_wait_us(state);
 	u32 queue_us, delay_us;
 	u8 restarted;
 
@@ -203,14 +204,17 @@ POLICY_INLINE u32 receiver_queue_us(struct receiver *state, const struct receive
 		state->minimum_delay_us = delay_us;
 	delay_us -= state->minimum_delay_us;
 	/* A round trip at its minimum shows an empty path to here: any excess is clock drift. */
-	if (queue_us < receiver_own_wait_us(state) + state->floor_us / 4) {
+	if (queue_us < own_wait_us + state->floor_us / 4) {
 		state->proven_us = segment->now_us;
 		if (delay_us > NETNICE_DRIFT_US)
 			state->minimum_delay_us += (delay_us - NETNICE_DRIFT_US) / 8;
 	}
 	queue_us = policy_min(queue_us, delay_us);
+	/* The range of a round's samples is that of all of them: the smallest of some hide the path's jitter. */
+	state->policy.measured.round_high_us = policy_max(
+		state->policy.measured.round_high_us, queue_us - policy_min(queue_us, own_wait_us));
 	queue_us = receiver_least_of_recent(state, queue_us);
-	return queue_us - policy_min(queue_us, receiver_own_wait_us(state));
+	return queue_us - policy_min(queue_us, own_wait_us);
 }
 
 /* Returns whether the ACK at which a mark was made had reached the sender at `echoed_us`. */
@@ -541,12 +545,6 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	state->cwnd = receiver_answered(state, prior_mark, netnice_on_ack(&state->policy, &ack));
 	receiver_count_unsampled(state, queue_us);
 	state->policy.report.signal = POLICY_SIGNAL_ONE_WAY_DELAY;
-	/*
-	 * Growth itself spreads a round's samples. The spread would raise the threshold of the
-	 * connection that grows fastest, and one of two receivers would starve; the path's jitter
-	 * is filtered out above.
-	 */
-	state->policy.believed.spread_us = 0;
 	return queue_us;
 }
 
