@@ -5,9 +5,9 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use alone::alone;
 use libbpf_rs::{MapHandle, MapType};
 use netnice_kernel::abi::Totals;
 use netnice_kernel::attachment::Attacher;
@@ -18,25 +18,7 @@ use netnice_kernel::{connections, features};
 use nix::sys::socket::sockopt::TcpCongestion;
 use nix::sys::socket::{getsockopt, setsockopt};
 
-static ALONE: Mutex<()> = Mutex::new(());
-
-/// Runs one test at a time, and none while another program uses the pins.
-fn alone() -> MutexGuard<'static, ()> {
-    assert!(
-        nix::unistd::geteuid().is_root(),
-        "this test needs root: sudo -E cargo test"
-    );
-    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let deadline = Instant::now() + Duration::from_secs(15);
-    while Path::new("/run/netnice").exists() {
-        assert!(
-            Instant::now() < deadline,
-            "netnice is installed or in use here"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    guard
-}
+mod alone;
 
 fn netnice() -> Control {
     Control::find("netnice").unwrap()

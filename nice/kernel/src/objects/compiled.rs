@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compiled BPF objects, embedded in the binary, and their loading.
 
-use libbpf_rs::{ErrorKind, MapCore, MapHandle, OpenObject};
+use std::cell::RefCell;
+
+use libbpf_rs::libbpf_sys::{bpf_insn, bpf_program__set_log_buf};
+use libbpf_rs::{AsRawLibbpf, ErrorKind, MapCore, MapHandle, MapType, OpenObject};
 use nix::errno::Errno;
 
 use crate::error::{Error, Result};
@@ -34,8 +37,27 @@ pub(crate) struct Object {
     pub(crate) bytes: &'static [u8],
 }
 
+/// What the kernel's verifier tells of a program that it has taken.
+pub struct Verified {
+    /// Name of the program's object.
+    pub object: &'static str,
+    /// Lines with figures: `processed N insns`, and `stack depth A+B`, the bytes of each function.
+    pub figures: String,
+    /// The program, and behind it the functions that it calls, as they were loaded.
+    pub instructions: Vec<bpf_insn>,
+}
+
+/// Has the verifier write its figures alone into the log (BPF_LOG_STATS in the kernel's bpf_verifier.h).
+const LOG_FIGURES: u32 = 4;
+
+/// Room for the figures.
+const LOG_BYTES: usize = 64 << 10;
+
 /// All objects, by name.
 pub(crate) static OBJECTS: &[Object] = &include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+
+/// `BPF_F_LINK`: a link registers the map.
+const F_LINK: u32 = 1 << 13;
 
 /// The verifier's objection to a control that writes what this kernel does not let it write: of what netnice's controls do,
 /// this is the pacing.
@@ -47,12 +69,17 @@ impl Object {
         OBJECTS.iter().find(|object| object.name == name)
     }
 
-    /// Loads the object with the pinned maps that all objects of netnice share. `adjust` may change it before the
-    /// kernel sees it. A control that may not set the pacing rate here is loaded without that, if it can do without.
-    pub(crate) fn load(
+    /// Loads the object with the pinned maps that all objects of netnice share. A control that may not set the pacing rate
+    /// here is loaded without that, if it can do without.
+    pub(crate) fn load(&self, pins: &PinDirectory) -> Result<libbpf_rs::Object> {
+        self.load_adjusted(pins, |_| ())
+    }
+
+    /// Does [`Self::load`]; `adjust` may change the object before the kernel sees it.
+    fn load_adjusted(
         &self,
         pins: &PinDirectory,
-        adjust: impl Fn(&mut OpenObject) -> libbpf_rs::Result<()>,
+        adjust: impl Fn(&mut OpenObject),
     ) -> Result<libbpf_rs::Object> {
         let paces = features::PACING.is_there();
         let mut loaded = self.try_to_load(pins, paces, &adjust);
@@ -67,11 +94,38 @@ impl Object {
         Ok(loaded)
     }
 
+    /// Loads the object as commands do, and returns what the verifier tells of its programs.
+    pub(crate) fn verify(&self, pins: &PinDirectory) -> Result<Vec<Verified>> {
+        let logs = RefCell::new(Vec::new());
+        let loaded = self.load_adjusted(pins, |open| {
+            let mut logs = logs.borrow_mut();
+            logs.clear();
+            for mut program in open.progs_mut() {
+                let mut log = vec![0_u8; LOG_BYTES];
+                program.set_log_level(LOG_FIGURES);
+                // SAFETY: the bytes stay where they are until `loaded` is gone, and so does what is loaded first.
+                let _ = unsafe {
+                    let program = program.as_libbpf_object().as_ptr();
+                    bpf_program__set_log_buf(program, log.as_mut_ptr().cast(), log.len() as _)
+                };
+                logs.push(log);
+            }
+        })?;
+        let told = |(program, log): (libbpf_rs::Program<'_>, &Vec<u8>)| Verified {
+            object: self.name,
+            figures: String::from_utf8_lossy(log)
+                .trim_end_matches('\0')
+                .to_owned(),
+            instructions: program.insns().to_vec(),
+        };
+        Ok(loaded.progs().zip(&*logs.borrow()).map(told).collect())
+    }
+
     fn try_to_load(
         &self,
         pins: &PinDirectory,
         paces: bool,
-        adjust: impl Fn(&mut OpenObject) -> libbpf_rs::Result<()>,
+        adjust: impl Fn(&mut OpenObject),
     ) -> Result<libbpf_rs::Object> {
         libbpf_log::begin();
         let load = || {
@@ -80,7 +134,10 @@ impl Object {
                 .pin_root_path(pins.maps())?
                 .open_memory(self.bytes)?;
             tell_of_kernel(&mut open, paces);
-            adjust(&mut open)?;
+            if !features::LINKS.is_there() {
+                register_by_maps(&mut open)?;
+            }
+            adjust(&mut open);
             unpin_changed_maps(pins, &open);
             open.load()
         };
@@ -145,6 +202,17 @@ fn tell_of_kernel(open: &mut OpenObject, paces: bool) {
             }
         }
     }
+}
+
+/// Has controls registered by their maps themselves, in place of links.
+fn register_by_maps(open: &mut OpenObject) -> libbpf_rs::Result<()> {
+    for mut map in open.maps_mut() {
+        if map.map_type() == MapType::StructOps {
+            let flags = map.map_flags() & !F_LINK;
+            map.set_map_flags(flags)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes the pins of shared maps whose definitions differ from this object's: another version created them. Their

@@ -18,9 +18,6 @@ use crate::objects::compiled::{Kind, OBJECTS, Object};
 use crate::objects::name::{self, Patience, when_free};
 use crate::objects::pin_directory::{Loading, PinDirectory};
 
-/// `BPF_F_LINK`: a link registers the map.
-const F_LINK: u32 = 1 << 13;
-
 /// The kernel's names of controls from C files begin with it.
 pub(crate) const FILE_PREFIX: &str = "file_";
 
@@ -187,7 +184,7 @@ impl Control {
         pin: &Path,
         stale: Option<PathBuf>,
     ) -> Result<Registered> {
-        let mut object = self.object.load(pins, |_| Ok(()))?;
+        let mut object = self.object.load(pins)?;
         let mut map = struct_ops(&mut object);
         let patience = match stale {
             Some(_) => Patience::NONE,
@@ -225,15 +222,7 @@ impl Control {
         pin: &Path,
         stale: Option<PathBuf>,
     ) -> Result<Registered> {
-        let mut object = self.object.load(pins, |open| {
-            for mut map in open.maps_mut() {
-                if map.map_type() == MapType::StructOps {
-                    let flags = map.map_flags() & !F_LINK;
-                    map.set_map_flags(flags)?;
-                }
-            }
-            Ok(())
-        })?;
+        let mut object = self.object.load(pins)?;
         let mut map = struct_ops(&mut object);
         let replaced = stale.is_some();
         if let Some(stale) = stale {

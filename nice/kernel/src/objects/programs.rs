@@ -50,7 +50,7 @@ impl Set {
             }
         }
         make_directory(&unfinished)?;
-        let loaded = self.0.load(pins, |_| Ok(()))?;
+        let loaded = self.0.load(pins)?;
         pin(&loaded, &unfinished).map_err(|error| self.0.explain(&error))?;
         fs::rename(&unfinished, &directory).doing(pinning)
     }
