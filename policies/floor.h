@@ -186,15 +186,16 @@ POLICY_INLINE void floor_reduce(struct floor *floor, struct floor_member *member
 }
 
 /* Begins another period when this one is over. */
-POLICY_INLINE void floor_begin_period(struct floor *floor, const struct floor_ack *ack)
+POLICY_CALLED u32 floor_begin_period(struct floor *floor, const struct floor_ack *ack)
 {
+	POLICY_STEP_NEEDS(floor && ack);
 	u32 least_us = policy_max(FLOOR_PERIOD_ROUNDS * ack->rtt_us, FLOOR_SHORTEST_PERIOD_US);
 	u32 length_us = policy_min(least_us, FLOOR_LONGEST_PERIOD_US);
 	u32 elapsed_us = ack->now_us - floor->period_us;
 	u64 due_bytes;
 
 	if (floor->period && elapsed_us < length_us)
-		return;
+		return 0;
 	if (!floor->period || elapsed_us > 2 * FLOOR_LONGEST_PERIOD_US) {
 		floor->elapsed_us = 0;
 		floor->free_bytes_per_s = 0;
@@ -219,6 +220,7 @@ POLICY_INLINE void floor_begin_period(struct floor *floor, const struct floor_ac
 	floor->connections = 0;
 	floor->bytes = 0;
 	floor->free_bytes = 0;
+	return 0;
 }
 
 /* Adds what an ACK says to the sums. */

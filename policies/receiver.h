@@ -98,6 +98,8 @@ struct receiver {
 	u8 recovering;
 	u8 slow_persists : 4;
 	u8 unsampled : 4; /* packets in a row without a sample, in a small window */
+	/* What the policy is told of the newest data. Not on the stack: see POLICY_STEP_NEEDS. */
+	struct netnice_ack ack;
 	struct receiver_mark marks[RECEIVER_MARKS];
 };
 
@@ -186,8 +188,9 @@ POLICY_INLINE u32 receiver_least_of_recent(struct receiver *state, u32 queue_us)
  * Returns the queueing delay of the newest packet, as netnice_queue_us() does for an ACK: the round
  * trip alone shows it where the peer's stamps follow no clock.
  */
-POLICY_INLINE u32 receiver_queue_us(struct receiver *state, const struct receiver_segment *segment)
+POLICY_CALLED u32 receiver_queue_us(struct receiver *state, const struct receiver_segment *segment)
 {
+	POLICY_STEP_NEEDS(state && segment);
 	u32 own_wait_us = receiver_own_wait_us(state);
 	u32 queue_us, delay_us;
 	u8 restarted;
@@ -402,9 +405,10 @@ POLICY_INLINE int receiver_may_be_drift(const struct receiver *state,
  * does so now and then after a probe for which this is unknown, and always if the peer's persist
  * timer is slow.
  */
-POLICY_INLINE u32 receiver_probe_bytes(struct receiver *state,
+POLICY_CALLED u32 receiver_probe_bytes(struct receiver *state,
 				       const struct receiver_segment *segment, u32 queue_us)
 {
+	POLICY_STEP_NEEDS(state && segment);
 	int blind = receiver_yields_blindly(state);
 	int clean = receiver_is_clean(state) && !blind;
 	int unknown = queue_us == NETNICE_UNKNOWN || receiver_may_be_drift(state, segment);
@@ -434,8 +438,9 @@ POLICY_INLINE u32 receiver_probe_bytes(struct receiver *state,
  * it, which opens it for two packets if none of the group probes any more, if the probe has met no
  * queue, or if the window has been closed for long, so that all connections take turns.
  */
-POLICY_INLINE u32 receiver_reopened(struct receiver *state, const struct receiver_segment *segment)
+POLICY_CALLED u32 receiver_reopened(struct receiver *state, const struct receiver_segment *segment)
 {
+	POLICY_STEP_NEEDS(state && segment);
 	/* Only a newer stamp shows that a segment has arrived. */
 	int arrived = policy_after(segment->tsval, state->beyond_tsval);
 	u32 queue_us;
@@ -474,8 +479,9 @@ POLICY_INLINE void receiver_notice_persist(struct receiver *state, u32 waited_us
  * part of the queue, a receiver by 1/16: otherwise two receivers answer the same queue again and
  * again, and leave 8 % of the link unused instead of 4 % (simulated: 10 Mb/s, 40 ms).
  */
-POLICY_INLINE u32 receiver_answered(const struct receiver *state, u32 prior_mark, u32 cwnd)
+POLICY_CALLED u32 receiver_answered(const struct receiver *state, u32 prior_mark, u32 cwnd)
 {
+	POLICY_STEP_NEEDS(state);
 	int backs_off = state->policy.measured.reaction_mark != prior_mark &&
 			state->policy.decided.phase == NETNICE_INFER && cwnd < state->cwnd;
 	u32 surplus = netnice_surplus(state->cwnd, state->delivered);
@@ -511,7 +517,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	int filled = state->gap;
 	int congested = receiver_is_retransmitted(&state->gap, &state->beyond_tsval, segment);
 	const struct receiver_mark *mark = receiver_echoed(state, segment);
-	struct netnice_ack ack = { .now_us = segment->now_us, .acked = acked };
+	struct netnice_ack *ack = &state->ack;
 	u32 queue_us = segment->delayed_ack ? NETNICE_UNKNOWN : receiver_queue_us(state, segment);
 	u32 prior_mark = state->policy.measured.reaction_mark;
 	u32 came;
@@ -520,21 +526,22 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	state->ce = segment->ce;
 	state->delivered += acked;
 	came = state->delivered - mark->delivered;
-	ack.lost = receiver_notice_congestion(state, congested, mark->delivered);
+	ack->now_us = segment->now_us;
+	ack->acked = acked;
+	ack->lost = receiver_notice_congestion(state, congested, mark->delivered);
 	/* What is lost or marked in one window counts once here: no loss of the last event is found later. */
-	if (ack.lost)
+	if (ack->lost)
 		state->policy.losses.late_losses = 0;
-	if (queue_us != NETNICE_UNKNOWN)
-		ack.sample_rtt_us = state->minimum_rtt_us + queue_us;
-	ack.delivered = state->delivered;
-	ack.prior_delivered = mark->delivered;
-	ack.rate_delivered = receiver_rate(state, segment, filled, &ack.rate_interval_us);
-	ack.cwnd = state->cwnd;
-	ack.in_flight = RECEIVER_PROBE_PACKETS;
-	ack.at_receiver = 1;
-	ack.ca_state = state->recovering ? CA_RECOVERY : CA_OPEN;
-	ack.app_limited = receiver_is_app_limited(state, came, mark->window) ||
-			  receiver_defers_growth(state, segment);
+	ack->sample_rtt_us = queue_us == NETNICE_UNKNOWN ? 0 : state->minimum_rtt_us + queue_us;
+	ack->delivered = state->delivered;
+	ack->prior_delivered = mark->delivered;
+	ack->rate_delivered = receiver_rate(state, segment, filled, &ack->rate_interval_us);
+	ack->cwnd = state->cwnd;
+	ack->in_flight = RECEIVER_PROBE_PACKETS;
+	ack->at_receiver = 1;
+	ack->ca_state = state->recovering ? CA_RECOVERY : CA_OPEN;
+	ack->app_limited = receiver_is_app_limited(state, came, mark->window) ||
+			   receiver_defers_growth(state, segment);
 	/* Delayed ACKs are excluded above: the rest are prompt. */
 	state->policy.measured.threshold_floor_us = receiver_threshold_floor_us(state);
 	state->policy.measured.lone_acks =
@@ -542,7 +549,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	/* receiver_queue_us() has followed the minimum: its falls count at once. */
 	state->policy.measured.low_support = NETNICE_LOW_ENOUGH - NETNICE_LOW_SUPPORT;
 	state->policy.measured.low_fall_us = 0;
-	state->cwnd = receiver_answered(state, prior_mark, netnice_on_ack(&state->policy, &ack));
+	state->cwnd = receiver_answered(state, prior_mark, netnice_on_ack(&state->policy, ack));
 	receiver_count_unsampled(state, queue_us);
 	state->policy.report.signal = POLICY_SIGNAL_ONE_WAY_DELAY;
 	return queue_us;

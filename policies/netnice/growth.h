@@ -28,8 +28,9 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
  * Grows the window after yielding. The path's capacity is known, so there is no need to overshoot
  * it; the share that others leave is not, so the last part is slow unless others stay briefly.
  */
-POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
+POLICY_CALLED u32 netnice_grow_back(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	u32 product = netnice_capacity(state);
 	u32 shift = state->decided.brief_stays ? 0 : NETNICE_RETURN_SHIFT;
 	u32 progress = policy_min(ack->acked, cwnd) + state->decided.cwnd_cnt;

@@ -41,6 +41,20 @@ POLICY_INLINE int netnice_follows_reaction(const struct netnice_measured *measur
 	return ack->delivered - measured->reaction_mark >= ack->delivered - ack->prior_delivered;
 }
 
+/* Lowers the minimum of round trips by a fall that samples support. Returns the fall. */
+POLICY_CALLED u32 netnice_take_fall(struct netnice_measured *measured)
+{
+	POLICY_STEP_NEEDS(measured);
+	measured->low_support = 0;
+	/* What met no queue so far may have met a held ACK. */
+	if (measured->low_fall_us > measured->threshold_floor_us)
+		measured->whole_acks = 0;
+	measured->one_way_slack_us = NETNICE_UNKNOWN;
+	measured->excess_us -= policy_min(measured->excess_us, measured->low_fall_us);
+	measured->minimum_rtt_us -= measured->low_fall_us;
+	return measured->low_fall_us;
+}
+
 /*
  * Follows a round trip below the minimum once three samples in a row, or a few more among others,
  * support it: a path may deliver one packet in a hundred early, and all others would seem to wait in
@@ -77,14 +91,7 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice_measured *measured,
 		measured->low_support += NETNICE_LOW_SUPPORT;
 		return 0;
 	}
-	measured->low_support = 0;
-	/* What met no queue so far may have met a held ACK. */
-	if (measured->low_fall_us > measured->threshold_floor_us)
-		measured->whole_acks = 0;
-	measured->one_way_slack_us = NETNICE_UNKNOWN;
-	measured->excess_us -= policy_min(measured->excess_us, measured->low_fall_us);
-	measured->minimum_rtt_us -= measured->low_fall_us;
-	return measured->low_fall_us;
+	return netnice_take_fall(measured);
 }
 
 /*

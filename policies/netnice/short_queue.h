@@ -126,8 +126,9 @@ POLICY_INLINE u32 netnice_hold_rounds(const struct netnice *state)
  * window. Others caused one that shows them (`others`), a further one while the window did not grow, and any within a
  * policer's limit, unless the queue cannot even hold a probe.
  */
-POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd, int others)
+POLICY_CALLED u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd, int others)
 {
+	POLICY_STEP_NEEDS(state);
 	u32 product = netnice_bandwidth_delay_product(state);
 	/* In the same recovery it may follow from the first one: a short queue drops retransmissions, too. */
 	int again = state->losses.blind_rounds && !state->decided.recovering;

@@ -46,8 +46,9 @@ POLICY_INLINE void netnice_forget_slots(struct netnice *state)
 }
 
 /* Gives way to others. */
-POLICY_INLINE u32 netnice_yield(struct netnice *state, u8 reason)
+POLICY_CALLED u32 netnice_yield(struct netnice *state, u8 reason)
 {
+	POLICY_STEP_NEEDS(state);
 	netnice_forget_slots(state);
 	netnice_move(state, reason);
 	state->decided.probe_rounds = 1;
@@ -225,8 +226,9 @@ POLICY_INLINE void netnice_return(struct netnice *state, u8 reason)
 }
 
 /* Continues the yielding that a trial has interrupted. */
-POLICY_INLINE u32 netnice_resume_yielding(struct netnice *state)
+POLICY_CALLED u32 netnice_resume_yielding(struct netnice *state)
 {
+	POLICY_STEP_NEEDS(state);
 	netnice_fail_trial(state);
 	netnice_move(state, NETNICE_BECAUSE_NO_LONGER_PATH);
 	state->decided.pausing = 0;

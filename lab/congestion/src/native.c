@@ -316,9 +316,9 @@ _Static_assert(sizeof(struct floor_member) == 40,
 _Static_assert(sizeof(struct receiver_floor) == 56,
 	       "a receiver's member must have the size of src/above_floor.rs");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
-_Static_assert(sizeof(struct receiver) <= 768, "state must fit src/receiver.rs");
+_Static_assert(sizeof(struct receiver) <= 832, "state must fit src/receiver.rs");
 _Static_assert(sizeof(struct utp_packet) == 24, "a packet must have the size of src/utp.rs");
-_Static_assert(sizeof(struct utp_flow) <= 1664, "state must fit src/utp.rs");
+_Static_assert(sizeof(struct utp_flow) <= 1728, "state must fit src/utp.rs");
 _Static_assert(sizeof(struct receiver_group) == 20,
 	       "a group must have the size of src/receiver.rs");
 _Static_assert(sizeof(struct receiver_round_trip) == 280,

@@ -90,7 +90,7 @@ impl Default for RoundTrip {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     report: Report,
-    rest: [u8; 768 - size_of::<Report>()],
+    rest: [u8; 832 - size_of::<Report>()],
 }
 
 unsafe extern "C" {
@@ -127,7 +127,7 @@ impl Receiver {
     pub fn new(parameters: &Parameters, window_bytes: u32, mss: u32, now_us: u32) -> Self {
         let mut state = Self {
             report: Report::default(),
-            rest: [0; 768 - size_of::<Report>()],
+            rest: [0; 832 - size_of::<Report>()],
         };
         // SAFETY: the state is zeroed and has the size of the C side's, which a test compares.
         unsafe { native_receiver_init(&mut state, parameters, window_bytes, mss, now_us) };

@@ -43,7 +43,7 @@ pub enum Clock {
 
 /// State of a connection.
 #[repr(C, align(8))]
-pub struct Flow([u8; 1664]);
+pub struct Flow([u8; 1728]);
 
 unsafe extern "C" {
     fn native_utp_read(packet: *mut Packet, header: *const [u8; HEADER_BYTES], bytes: u32) -> u32;
@@ -70,7 +70,7 @@ impl Packet {
 
 impl Default for Flow {
     fn default() -> Self {
-        Self([0; 1664])
+        Self([0; 1728])
     }
 }
 

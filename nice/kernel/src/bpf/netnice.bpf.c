@@ -13,6 +13,7 @@ struct sender {
 	struct floor_member member;
 	u64 group; /* from struct flow */
 	struct told told;
+	struct netnice_ack ack; /* the newest. Not on the stack: see POLICY_STEP_NEEDS */
 };
 
 /* The state is larger than what a socket has for a congestion control. */
@@ -104,40 +105,39 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct sender *state = sender(sk);
+	struct netnice_ack *ack;
 	struct floor *floor;
-	struct netnice_ack ack = {
-		.now_us = (u32)tp->tcp_mstamp,
-		.sample_rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0,
-		.tsval = tp->rx_opt.rcv_tsval,
-		.acked = sample->acked_sacked,
-		.lost = sample->losses > 0 ? (u32)sample->losses : 0,
-		.in_flight = packets_in_flight(tp),
-		.delivered = tp->delivered,
-		.prior_delivered = sample->prior_delivered,
-		.rate_delivered = sample->delivered > 0 ? (u32)sample->delivered : 0,
-		.rate_interval_us = sample->interval_us > 0 ? (u32)sample->interval_us : 0,
-		.cwnd = tp->snd_cwnd,
-		.has_timestamp = peer_sends_clock(tp),
-		.stamp_lead = (u8)(tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr),
-		.stamp_back = policy_after(tp->rx_opt.ts_recent, tp->rx_opt.rcv_tsval),
-		.ca_state = ca_state(sk),
-		.app_limited = sample->is_app_limited,
-		.retransmitted = sample->is_retrans,
-	};
 	u32 cwnd;
 
 	if (!state)
 		return;
-	if (sample->delivered < 0 || sample->interval_us <= 0)
-		ack.rate_delivered = 0;
+	ack = &state->ack;
+	ack->now_us = (u32)tp->tcp_mstamp;
+	ack->sample_rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0;
+	ack->tsval = tp->rx_opt.rcv_tsval;
+	ack->acked = sample->acked_sacked;
+	ack->lost = sample->losses > 0 ? (u32)sample->losses : 0;
+	ack->in_flight = packets_in_flight(tp);
+	ack->delivered = tp->delivered;
+	ack->prior_delivered = sample->prior_delivered;
+	ack->rate_delivered =
+		sample->delivered > 0 && sample->interval_us > 0 ? (u32)sample->delivered : 0;
+	ack->rate_interval_us = sample->interval_us > 0 ? (u32)sample->interval_us : 0;
+	ack->cwnd = tp->snd_cwnd;
+	ack->has_timestamp = peer_sends_clock(tp);
+	ack->stamp_lead = (u8)(tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr);
+	ack->stamp_back = policy_after(tp->rx_opt.ts_recent, tp->rx_opt.rcv_tsval);
+	ack->ca_state = ca_state(sk);
+	ack->app_limited = sample->is_app_limited;
+	ack->retransmitted = sample->is_retrans;
 	floor = floor_of(state->group);
-	cwnd = netnice_floor_on_ack(&state->policy, floor ? floor : &no_floor, &state->member, &ack,
+	cwnd = netnice_floor_on_ack(&state->policy, floor ? floor : &no_floor, &state->member, ack,
 				    smoothed_rtt_us(tp), tp->mss_cache);
 	set_cwnd(tp, cwnd);
 	set_pacing_rate(sk, state);
 	tell_causes(flow_report(sk, &state->policy.report), &state->policy);
 	if (state->policy.decided.moves != state->told.moves)
-		tell_decision(sk, state, ack.cwnd, tp->snd_cwnd);
+		tell_decision(sk, state, ack->cwnd, tp->snd_cwnd);
 }
 
 /* With four arguments the ACK's number and flags come before the sample. */

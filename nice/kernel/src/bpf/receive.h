@@ -170,25 +170,25 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 {
 	const struct tcp_options_received *options = &tp->rx_opt;
 	u32 scale = BPF_CORE_READ_BITFIELD(options, rcv_wscale) & 15;
-	struct receiver_segment segment = {
-		.now_us = (u32)tp->tcp_mstamp,
-		.rtt_us = round_trip_us(tp),
-		.tsval = tp->rx_opt.rcv_tsval,
-		.bytes = tp->rcv_nxt - own->received,
-		.mss = tp->inet_conn.icsk_ack.rcv_mss,
-		.limit_bytes = policy_min(65535U << scale, LARGEST_WINDOW),
-		.bound_bytes = tp->rcv_ssthresh,
-		.gap = tp->out_of_order_queue.rb_node != 0,
-		.ce = tells_mark(tp, own),
-		.delayed_ack = is_delayed_ack(tp),
-		.has_data = ops->skb_len > 0,
-		.unscaled = !scale,
-	};
+	struct receiver_segment *segment = &own->segment;
 	u32 window;
 
+	segment->now_us = (u32)tp->tcp_mstamp;
+	segment->rtt_us = round_trip_us(tp);
+	segment->tsval = tp->rx_opt.rcv_tsval;
+	segment->bytes = tp->rcv_nxt - own->received;
+	segment->mss = tp->inet_conn.icsk_ack.rcv_mss;
+	segment->limit_bytes = policy_min(65535U << scale, LARGEST_WINDOW);
+	segment->bound_bytes = tp->rcv_ssthresh;
+	segment->gap = tp->out_of_order_queue.rb_node != 0;
+	segment->ce = tells_mark(tp, own);
+	segment->delayed_ack = is_delayed_ack(tp);
+	segment->has_data = ops->skb_len > 0;
+	segment->may_close = 0;
+	segment->unscaled = !scale;
 	own->received = tp->rcv_nxt;
 	own->scale = scale;
-	own->closing = !governed_window(ops, tp, own, governed_of(own), &segment);
+	own->closing = !governed_window(ops, tp, own, governed_of(own), segment);
 	own->unseen = policy_min(own->unseen + 1, UNSEEN);
 	window = governed_clamp_bytes(governed_of(own));
 	/* A zero window is the kernel's own: before 6.1.68 a clamp froze the connection. */

@@ -177,8 +177,7 @@ static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struc
 	if (receiver->policy.decided.moves != state->told.moves)
 		tell_decision(own, state, bpf_get_socket_cookie(ops), window);
 	rtt_us = receiver->minimum_rtt_us;
-	publish(tp, own, &receiver->policy.report, rtt_us == NETNICE_UNKNOWN ? 0 : rtt_us,
-		window);
+	publish(tp, own, &receiver->policy.report, rtt_us == NETNICE_UNKNOWN ? 0 : rtt_us, window);
 	__builtin_memcpy(own->record.gave_way, receiver->policy.gave_way,
 			 sizeof(own->record.gave_way));
 	own->record.paused = window <= RECEIVER_PAUSE_BYTES;

@@ -7,6 +7,7 @@
 #include <bpf/bpf_core_read.h>
 #include "maps.h"
 #include "receiver_round_trip.h"
+#include "receiver_segment.h"
 
 /*
  * Packets that a handshake offers room for: as many as a sender may begin with (RFC 6928). The 64 kB
@@ -17,7 +18,7 @@
 #define RECEPTION_CALLBACKS (BPF_SOCK_OPS_STATE_CB_FLAG | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG)
 #define UNSEEN 4 /* segments after which no program at an interface is on their way */
 /* All policies share the map: room for the largest state. */
-#define GOVERNED_BYTES 1152
+#define GOVERNED_BYTES 1208
 
 /* State of a socket that receives at low priority. */
 struct reception {
@@ -30,7 +31,8 @@ struct reception {
 	u8 ce;      /* AccECN: the previous segment reported marks to the policy */
 	u32 marked_bytes;   /* AccECN: bytes marked CE at the latest report */
 	u32 governed_bytes; /* size of the state: another version's may differ */
-	u32 reserved;
+	/* The one that leaves; for netnice_receive() alone, and not on its stack: see POLICY_STEP_NEEDS. */
+	struct receiver_segment segment;
 	u64 state[GOVERNED_BYTES / sizeof(u64)]; /* the policy's, whose name is in `record` */
 };
 
