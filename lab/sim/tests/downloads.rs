@@ -10,6 +10,8 @@ const LINK_BPS: f64 = 10e6;
 /// A link of 10 Mb/s with a queue of 2.5 bandwidth-delay products, and downloads over it.
 struct Line {
     rtt_ms: u32,
+    /// Further keys of the link.
+    keys: &'static str,
     flows: String,
 }
 
@@ -17,7 +19,16 @@ impl Line {
     fn new(rtt_ms: u32) -> Line {
         Line {
             rtt_ms,
+            keys: "",
             flows: String::new(),
+        }
+    }
+
+    /// Delays vary, in order, by up to `jitter`, a key of the link.
+    fn with_jitter(self, jitter: &'static str) -> Line {
+        Line {
+            keys: jitter,
+            ..self
         }
     }
 
@@ -38,7 +49,11 @@ impl Line {
     }
 
     fn run(&self, warm_up_s: u32, seconds: u32) -> RunResults {
-        let Line { rtt_ms, flows } = self;
+        let Line {
+            rtt_ms,
+            keys,
+            flows,
+        } = self;
         // Packets of 1500 B take 1.2 ms.
         let queue = 2.5 * f64::from(*rtt_ms) / 1.2;
         let text = format!(
@@ -46,7 +61,7 @@ impl Line {
              [defaults.flows]\nfrom = \"server\"\nto = \"home\"\nstart_spread = \"30ms\"\n\
              tcp = {{ delayed_ack = true, min_rto = \"200ms\" }}\n\
              [[links]]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"{}us\"\n\
-             queue = \"{queue:.0}p\"\n{flows}",
+             queue = \"{queue:.0}p\"\n{keys}\n{flows}",
             rtt_ms * 500,
         );
         let file = match ScenarioFile::parse("test", &text, &[], None) {
@@ -77,6 +92,19 @@ fn a_download_alone_fills_the_line() {
             let share = share(&results, "own");
             assert!(share > 0.94, "{control}, {rtt_ms} ms: {share:.3}");
         }
+    }
+}
+
+#[test]
+fn a_download_fills_a_path_that_jitters_and_yields_it() {
+    for jitter in ["jitter = \"4ms\"", "jitter = \"20ms\"", "jitter = \"40ms\""] {
+        let alone = Line::new(40).with_jitter(jitter).low("own", "cubic", "");
+        let alone = share(&alone.run(5, 60), "own");
+        assert!(alone > 0.8, "{jitter}: {alone:.3}");
+        let line = Line::new(40).with_jitter(jitter).low("own", "cubic", "");
+        let beside = line.flow("plain", "cubic", "start = \"20s\"").run(30, 90);
+        let (own, plain) = (share(&beside, "own"), share(&beside, "plain"));
+        assert!(own < 0.05 * plain, "{jitter}: {own:.3}, {plain:.3}");
     }
 }
 
