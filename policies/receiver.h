@@ -420,6 +420,12 @@ POLICY_CALLED u32 receiver_probe_bytes(struct receiver *state,
 		return RECEIVER_PAUSE_BYTES;
 	if (opens || blind)
 		state->probed_us = segment->now_us;
+	/* Packets that come one at a time wait for delayed ACKs, and give no sample. A pause lets two leave together. */
+	if (blind && segment->delayed_ack && state->window_bytes != RECEIVER_PAUSE_BYTES)
+		return RECEIVER_PAUSE_BYTES;
+	/* These two are the next probe. */
+	if (blind && opens && state->window_bytes == RECEIVER_PAUSE_BYTES)
+		state->probed_us -= NETNICE_PROBE_PAUSE_US;
 	if (opens) {
 		state->opened = state->delivered;
 		return RECEIVER_PROBE_PACKETS * state->mss;

@@ -301,3 +301,36 @@ fn thousands_of_short_downloads_all_end() {
         assert_eq!(times.unfinished, 0, "seed {seed}");
     }
 }
+
+/// After losses of others two packets of a small window may come half a round trip apart. Then each waits for a delayed ACK, and no
+/// sample ever ends the yielding: a pause lets both leave together.
+#[test]
+fn packets_out_of_step_do_not_keep_a_download_back() {
+    let text = include_str!("../../../scenarios/netnice_beside_cubic.toml");
+    for (rate_kbit, delay_us, rival) in [(14_359, 75_560, "cubic"), (24_820, 79_612, "reno")] {
+        let settings = [
+            ("links.bottleneck.rate", format!("{rate_kbit}kbit")),
+            ("links.bottleneck.delay", format!("{delay_us}us")),
+            (
+                "links.bottleneck.queue",
+                "{ discipline = \"codel\" }".to_owned(),
+            ),
+            ("defaults.links.delay", "200us".to_owned()),
+            ("defaults.links.rate", "1gbit".to_owned()),
+            ("flows.cubic.congestion_control", rival.to_owned()),
+            ("flows.cubic.tcp.recovery", "linux".to_owned()),
+            ("flows.netnice.tcp.recovery", "linux".to_owned()),
+            ("flows.netnice.congestion_control", "cubic".to_owned()),
+            ("flows.netnice.receiver", "netnice".to_owned()),
+        ];
+        let settings = settings.map(|(key, value)| (key.to_owned(), value));
+        let file = ScenarioFile::parse("netnice_beside_cubic.toml", text, &settings, None).unwrap();
+        for seed in 1..=3 {
+            let results = netnice_sim::run(file.scenario(), seed, || true).unwrap();
+            let results = results.expect("nobody stops it");
+            let phases = &flow(&results, "netnice").phases;
+            let again = phases[2].goodput_bps / f64::from(rate_kbit * 1000);
+            assert!(again > 0.5, "{rate_kbit} kb/s, seed {seed}: {again:.3}");
+        }
+    }
+}
