@@ -6,7 +6,7 @@ use netnice_parameters::exchange::Parameters;
 /// Length of a packet's header, without extensions.
 pub const HEADER_BYTES: usize = 20;
 
-/// What governing needs of a packet.
+/// The fields of a packet that the policy reads.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
@@ -30,7 +30,7 @@ pub struct Packet {
     pub gap: bool,
 }
 
-/// What a packet that leaves says of its program's clock.
+/// The policy's verdict on the program's clock, after a packet that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// Nothing new.

@@ -101,7 +101,7 @@ pub struct Totals {
     pub receiving_gave_way: GaveWay,
     /// Connections over uTP that were recognised and governed.
     pub utp_connections: u64,
-    /// Bytes of data in packets that left on these, what was sent again included.
+    /// Bytes of data in packets that left on these, retransmissions included.
     pub utp_bytes_sent: u64,
     /// Bytes of data in packets that arrived on these.
     pub utp_bytes_received: u64,

@@ -173,14 +173,11 @@ pub fn without_quic() -> Vec<String> {
     let Ok(hierarchy) = Hierarchy::find() else {
         return Vec::new();
     };
-    let records = [Kind::Attached, Kind::Made]
-        .into_iter()
-        .flat_map(|kind| journal::cgroups(&pin_directory::home(), kind));
     let refuses = |path: &String| {
         let cgroup = hierarchy.open(path);
         cgroup.is_ok_and(|cgroup| attachment::refuses_quic(&cgroup).unwrap_or(false))
     };
-    let mut paths: Vec<String> = records.map(|(_, path)| path).filter(refuses).collect();
+    let mut paths: Vec<String> = recorded().map(|(_, path)| path).filter(refuses).collect();
     paths.sort();
     paths.dedup();
     paths
@@ -191,15 +188,18 @@ pub fn without_quic() -> Vec<String> {
 pub fn over_utp() -> Vec<(String, Totals)> {
     let groups = connections::finished_groups().into_iter();
     let governed = groups.filter(|group| group.totals.utp_connections > 0);
-    let records: HashMap<u64, String> = [Kind::Attached, Kind::Made]
-        .into_iter()
-        .flat_map(|kind| journal::cgroups(&pin_directory::home(), kind))
-        .collect();
+    let records: HashMap<u64, String> = recorded().collect();
     let mut found: Vec<(String, Totals)> = governed
         .filter_map(|group| Some((records.get(&group.id)?.clone(), group.totals)))
         .collect();
     found.sort_by(|one, other| one.0.cmp(&other.0));
     found
+}
+
+/// The id and the path of each cgroup on record: those given low priority, and those made for running commands.
+fn recorded() -> impl Iterator<Item = (u64, String)> {
+    let kinds = [Kind::Attached, Kind::Made].into_iter();
+    kinds.flat_map(|kind| journal::cgroups(&pin_directory::home(), kind))
 }
 
 /// The paths of cgroups that were given low priority and are gone: the cgroup that is there now, if

@@ -3,23 +3,18 @@
 
 use super::*;
 
-/// A connection settled for some seconds with these timestamps, as a function of the time in milliseconds and the number of
-/// the ACK; then in a queue of 20 ms for long. Returns whether it yields, and the source of its delay.
-fn in_a_queue(tsval: impl Fn(u32, u32) -> u32) -> (bool, Signal) {
+/// Lets `step` send a connection an ACK after a queue of so many microseconds: 2000 without a queue, so that the connection
+/// settles, and then at most `acks_in_queue` in a queue of 20 ms. Returns whether it yields, and the source of its delay.
+fn settle_and_queue(
+    acks_in_queue: u32,
+    mut step: impl FnMut(&mut Connection, u32),
+) -> (bool, Signal) {
     let mut connection = Connection::new(40);
-    let mut number = 0;
-    let mut step = |connection: &mut Connection, queue_us: u32| {
-        number += 1;
-        let mut ack = connection.ack(queue_us);
-        ack.has_timestamp = true;
-        ack.tsval = tsval(connection.now_us / 1000 - MINIMUM_RTT_US / 2000, number);
-        connection.cwnd = connection.control.on_ack(&ack);
-    };
     for _ in 0..2000 {
         step(&mut connection, 0);
         connection.cwnd = 40;
     }
-    for _ in 0..200 {
+    for _ in 0..acks_in_queue {
         // Varies, as queues do, and is no longer path.
         let queue_us = 20_000 + connection.now_us / 64 % 8_000;
         step(&mut connection, queue_us);
@@ -29,6 +24,19 @@ fn in_a_queue(tsval: impl Fn(u32, u32) -> u32) -> (bool, Signal) {
     }
     let report = connection.control.report();
     (report.phase() == Phase::Yielding, report.signal())
+}
+
+/// A connection with these timestamps, as a function of the time in milliseconds and the number of the ACK, in
+/// [`settle_and_queue`].
+fn in_a_queue(tsval: impl Fn(u32, u32) -> u32) -> (bool, Signal) {
+    let mut number = 0;
+    settle_and_queue(200, |connection, queue_us| {
+        number += 1;
+        let mut ack = connection.ack(queue_us);
+        ack.has_timestamp = true;
+        ack.tsval = tsval(connection.now_us / 1000 - MINIMUM_RTT_US / 2000, number);
+        connection.cwnd = connection.control.on_ack(&ack);
+    })
 }
 
 #[test]
@@ -54,12 +62,11 @@ fn stamps_that_follow_no_clock_are_found_out() {
     assert_eq!(in_a_queue(jumps), (true, Signal::RoundTrip));
 }
 
-/// A connection with an ACK after each `after_us`, whose peer sends our stamps back with something added, by the number of the
-/// ACK; settled, then in a queue of 20 ms for long, as in [`in_a_queue`].
+/// A connection with an ACK after each `after_us`, in [`settle_and_queue`]. Its peer sends our stamps back and adds something,
+/// by the number of the ACK.
 fn in_a_queue_with_our_stamps(after_us: u32, added: impl Fn(u32) -> u32) -> (bool, Signal) {
-    let mut connection = Connection::new(40);
-    let mut before = 0;
-    let mut step = |connection: &mut Connection, number: u32, queue_us: u32| {
+    let (mut number, mut before) = (0, 0);
+    settle_and_queue(400, |connection, queue_us| {
         connection.now_us = connection.now_us - 2 * PACKET_US + after_us;
         let mut ack = connection.ack(queue_us);
         let ours = (ack.now_us - ack.sample_rtt_us) / 1000;
@@ -68,21 +75,9 @@ fn in_a_queue_with_our_stamps(after_us: u32, added: impl Fn(u32) -> u32) -> (boo
         ack.stamp_lead = added(number) as u8;
         ack.stamp_back = ack.tsval < before;
         before = ack.tsval;
+        number += 1;
         connection.cwnd = connection.control.on_ack(&ack);
-    };
-    for number in 0..2000 {
-        step(&mut connection, number, 0);
-        connection.cwnd = 40;
-    }
-    for number in 2000..2400 {
-        let queue_us = 20_000 + connection.now_us / 64 % 8_000;
-        step(&mut connection, number, queue_us);
-        if connection.phase() == Phase::Yielding {
-            break;
-        }
-    }
-    let report = connection.control.report();
-    (report.phase() == Phase::Yielding, report.signal())
+    })
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub struct Link {
 pub struct Lie {
     /// Its stamp, from its clock in milliseconds, the stamp of ours that it echoes, and the number of the packet.
     pub tsval: fn(u32, u32, u64) -> u32,
-    /// What it echoes, from our stamp and the number of the packet.
+    /// The stamp that it echoes, from ours and the number of the packet.
     pub tsecr: fn(u32, u64) -> u32,
     /// Most bytes in a packet.
     pub segment: u64,

@@ -125,7 +125,7 @@ fn servers_that_lie_gain_no_more_than_from_a_plain_download() {
         let [low, plain] = [Download::low(0, 28), Download::plain(0, 28)]
             .map(|download| shares(Download { lie, ..download }));
         println!("{name}: low {low:.3?}, plain {plain:.3?}");
-        // What marks leave, as of a sender that answers them: a window of two packets is a twentieth of this link.
+        // A sender that answers marks keeps a window of two packets, which is a twentieth of this link.
         let least = if lie.marks_one_in > 0 { 0.03 } else { 0.1 };
         if low[0] < least * plain[0] {
             broken.push(format!("{name}: stuck, {low:.3?}"));

@@ -18,8 +18,8 @@ const DELAYED_ACK_US: u64 = 40_000;
 /// Largest window without scaling, and what libslirp's buffer for a connection holds.
 const LIMIT: u64 = 65_535;
 const BUFFER: u64 = 131_072;
-/// What the program's own connection to the server brings: packets at 10 Mb/s, of which one is lost now and then, so that those
-/// after it come together with its retransmission.
+/// The server sends the proxy packets at 10 Mb/s. It loses one now and then, and the packets after that one arrive together with
+/// its retransmission.
 const PACKET: u64 = 1448;
 const PACKET_US: u64 = 1200;
 const LOSS_EVERY_US: u64 = 3_000_000;

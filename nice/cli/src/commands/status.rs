@@ -305,7 +305,7 @@ struct JsonStatus<'a> {
     utp: Vec<JsonUtp>,
 }
 
-/// What was moved over uTP in a cgroup, in the output of `--json`.
+/// The uTP traffic of a cgroup, in the output of `--json`.
 #[derive(Serialize)]
 struct JsonUtp {
     cgroup: String,

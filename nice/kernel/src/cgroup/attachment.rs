@@ -166,8 +166,8 @@ impl Attacher {
         settings: &Settings,
         pins: &PinDirectory,
     ) -> Result<()> {
-        if !utp_program().is_pinned(pins) && features::TCX.is_there() {
-            load(utp_program(), &pins.while_loading()?, pins)?;
+        if utp_is_possible(pins).is_ok() {
+            load_if_missing(utp_program(), pins)?;
         }
         attach_utp(pins)?;
         SocketStorage::open(pins)?.set_utp(cgroup.id(), Some(&utp_group(settings)))
@@ -200,27 +200,20 @@ impl Attacher {
 
     /// Ensures that the kernel has the program of this version that governs uTP, and can attach it.
     pub fn try_utp(pins: &PinDirectory) -> Result<()> {
-        if !utp_program().is_pinned(pins) {
-            load(utp_program(), &pins.while_loading()?, pins)?;
-        }
+        load_if_missing(utp_program(), pins)?;
         let program = open_program(utp_program(), UTP, pins)?;
         interfaces::can_attach(program.as_fd()).doing(attaching_to_interface)
     }
 
     /// Ensures that the kernel has the programs of this version that refuse QUIC, as [`Self::load_receiving`] does.
     pub fn load_quic(pins: &PinDirectory) -> Result<()> {
-        match quic_programs().is_pinned(pins) {
-            true => Ok(()),
-            false => load(quic_programs(), &pins.while_loading()?, pins),
-        }
+        load_if_missing(quic_programs(), pins)
     }
 
     /// Opens the pinned programs, or loads and pins them, except those for received data, uTP and against QUIC, which
     /// [`Self::with`] adds.
     pub fn open(pins: &PinDirectory) -> Result<Self> {
-        if !programs().is_pinned(pins) {
-            load(programs(), &pins.while_loading()?, pins)?;
-        }
+        load_if_missing(programs(), pins)?;
         Ok(Self {
             place: open_program(programs(), PLACE, pins)?,
             guard: open_program(programs(), GUARD, pins)?,
@@ -461,6 +454,14 @@ pub(super) fn open_program(set: Set, name: &str, pins: &PinDirectory) -> Result<
     Program::fd_from_pinned_path(set.directory(pins).join(name))
         .map_err(libbpf)
         .doing(|| format!("opening the pinned program {name}"))
+}
+
+/// Loads and pins programs unless they are pinned: then it need not wait for another process that loads.
+fn load_if_missing(set: Set, pins: &PinDirectory) -> Result<()> {
+    match set.is_pinned(pins) {
+        true => Ok(()),
+        false => load(set, &pins.while_loading()?, pins),
+    }
 }
 
 pub(super) fn load(set: Set, loading: &Loading, pins: &PinDirectory) -> Result<()> {

@@ -148,7 +148,7 @@ metrics! {
     started: Family<Directed, Counter>, "started_connections", "Connections whose data in this direction is or was governed";
     sent: Family<Group, Counter>, "sent" [Unit::Bytes], "Bytes that the peers have acknowledged";
     received: Family<Group, Counter>, "received" [Unit::Bytes], "Bytes received";
-    utp_sent: Family<Group, Counter>, "utp_sent" [Unit::Bytes], "Bytes of data that left over uTP, what was sent again included";
+    utp_sent: Family<Group, Counter>, "utp_sent" [Unit::Bytes], "Bytes of data that left over uTP, retransmissions included";
     utp_received: Family<Group, Counter>, "utp_received" [Unit::Bytes], "Bytes of data that arrived over uTP";
     yields: Family<Directed, Counter>, "yields", "Number of times that connections yielded to others";
     gave_way: Family<ByCause, Counter>, "gave_way", "Number of times that connections yielded to others, by cause, where the control tells it";
