@@ -269,6 +269,44 @@ mod tests {
         assert!(harm < 0.6 * constant, "{}", harm / constant);
     }
 
+    /// A day of which docs/pictures has a picture, in steps of ten seconds. `NETNICE_DRAW=1` writes it anew.
+    #[test]
+    fn the_day_in_the_picture_is_that_of_today() {
+        const DATA: &str = "../../docs/data/a-day-with-a-deadline.csv";
+        const STEP: usize = 10;
+        let flows = others(3);
+        let size = 0.65 * flows.iter().map(|others| gets(LINE, *others)).sum::<f64>();
+        let mut floors = Vec::new();
+        let mut plan = Plan::new(size as u64, Duration::from_secs(DAY_S));
+        let planned = day(&flows, size, |second, done| {
+            floors.push(plan.look(Duration::from_secs(second), done).floor as f64);
+            floors[floors.len() - 1]
+        });
+        assert!(planned.met);
+        let mut table = String::from("second,others,floor_bps,rate_bps\n");
+        let mut done = 0.0;
+        for (step, (flows, floors)) in flows.chunks(STEP).zip(floors.chunks(STEP)).enumerate() {
+            let rates = flows
+                .iter()
+                .zip(floors)
+                .map(|(others, floor)| gets(*floor, *others));
+            let moved = rates.sum::<f64>().min(size - done);
+            done += moved;
+            let mean = |sum: f64| (8.0 * sum / STEP as f64).round();
+            let most = flows.iter().max().unwrap_or(&0);
+            let (floor, rate) = (mean(floors.iter().sum()), mean(moved));
+            table += &format!("{},{most},{floor},{rate}\n", step * STEP);
+        }
+        if std::env::var_os("NETNICE_DRAW").is_some() {
+            std::fs::write(DATA, &table).unwrap();
+        }
+        let kept = std::fs::read_to_string(DATA).unwrap_or_default();
+        assert!(
+            kept == table,
+            "{DATA} differs: run this test with NETNICE_DRAW=1, then tools/pictures"
+        );
+    }
+
     /// On an idle line a transfer that is early never has a floor.
     #[test]
     fn there_is_no_floor_while_there_is_time() {
