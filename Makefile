@@ -20,7 +20,7 @@ PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests \
 	tools/bench/ablation tools/bench/alternatives tools/bench/download_programs tools/bench/exporter_cost tools/bench/fast_paths \
-	tools/bench/mirrors tools/bench/paths tools/bench/programs.py tools/bench/start_up tools/bench/torrents tools/check-links tools/cli-reference tools/decisions tools/layout tools/make-link-traces tools/promises tools/prove tools/wording \
+	tools/bench/mirrors tools/bench/paths tools/bench/programs.py tools/bench/start_up tools/bench/torrents tools/check-links tools/cli-reference tools/decisions tools/layout tools/make-link-traces tools/pictures tools/promises tools/prove tools/wording \
 	validation/compare_linux validation/compare_ns2 validation/compare_ns3 validation/comparison.py validation/farm \
 	validation/simulators.py validation/speed validation/linux/linux_cases.py validation/ns2/measure validation/ns2/cases.py \
 	validation/ns3/ns3_cases.py nice/cli/tests/program/downloads.py nice/cli/tests/program/utp.py \
@@ -33,7 +33,7 @@ SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-distributions test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
-	prove fuzz chaos peers lint audit format book compare-ns install
+	prove fuzz chaos peers lint audit format pictures book compare-ns install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -191,6 +191,9 @@ format: ## Format the sources
 	$(CARGO) fmt --manifest-path python/Cargo.toml
 	clang-format -i $(C_SOURCES)
 	target/ruff/bin/ruff format $(PYTHON_SOURCES)
+
+pictures: build ## Draw docs/pictures anew, from simulations, tables and docs/data
+	tools/pictures $(ARGS)
 
 book: build ## Write the documentation as a book to target/book
 	@command -v mdbook >/dev/null || { echo "make book needs mdBook: cargo install mdbook --locked" >&2; exit 1; }

@@ -94,12 +94,16 @@ pub(crate) fn elided(text: &str, most: usize) -> String {
         .collect()
 }
 
-/// Width of a letter, about.
+/// Height of a label's letters in pixels.
+pub(crate) const LETTERS: f64 = 13.0;
+/// Width of a letter, in its height: of wide letters, since a reader's font is not known.
+pub(crate) const LETTER_WIDTH: f64 = 0.58;
+/// Width of a tick's letter, about.
 const LETTER: f64 = 6.4;
 
 /// A name in at most two lines that fit the room. Of a longer name the middle is left out: names beside each other mostly differ
 /// at an end.
-fn wrapped(name: &str, room: f64) -> Vec<String> {
+pub(crate) fn wrapped(name: &str, room: f64) -> Vec<String> {
     let letters = (room / LETTER).floor().max(3.0) as usize;
     let mut lines: Vec<String> = Vec::new();
     for word in name.split_whitespace() {

@@ -9,7 +9,7 @@ use crate::scale::plain;
 pub struct Chart {
     /// How it is drawn.
     pub kind: Kind,
-    /// The categories of bars.
+    /// The categories of bars, or the columns of a heat map.
     pub names: Vec<String>,
     /// The axis along; of bars it counts the categories from 0.
     pub x: AxisData,
@@ -28,6 +28,9 @@ pub enum Kind {
     TimeSeries,
     /// Bars side by side.
     Bars,
+    /// Cells in rows and columns, each with its value, and the darker the larger that is. A curve is a row, whose points count the
+    /// columns from 0.
+    HeatMap,
 }
 
 impl Kind {
@@ -37,6 +40,7 @@ impl Kind {
             Kind::Lines => "lines",
             Kind::TimeSeries => "time_series",
             Kind::Bars => "bars",
+            Kind::HeatMap => "heat_map",
         }
     }
 }
@@ -117,10 +121,10 @@ impl Chart {
         self.curves.iter().all(|curve| curve.points.is_empty())
     }
 
-    /// A place along in words: of bars the category, else the number.
+    /// A place along in words: of bars the category, of a heat map the column, else the number.
     pub fn along(&self, x: f64) -> String {
         match self.kind {
-            Kind::Bars => self.names.get(x as usize).cloned().unwrap_or_default(),
+            Kind::Bars | Kind::HeatMap => self.names.get(x as usize).cloned().unwrap_or_default(),
             Kind::Lines | Kind::TimeSeries => plain(x),
         }
     }
@@ -362,7 +366,7 @@ mod tests {
                 &[(1.0, 3.0, None)],
                 &[(1.0, 3.0, None), (1.0, 3.0, None)],
             ] {
-                for kind in [Kind::Lines, Kind::TimeSeries, Kind::Bars] {
+                for kind in [Kind::Lines, Kind::TimeSeries, Kind::Bars, Kind::HeatMap] {
                     let data = data(kind, logarithmic, points);
                     let spans = [
                         data.x_domain(),

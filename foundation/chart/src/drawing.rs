@@ -32,7 +32,7 @@ pub fn readings(chart: &Chart, number: usize, x: &Scale, y: &Scale) -> Markup {
     let curve = &chart.curves[number];
     let step = match chart.kind {
         Kind::TimeSeries => curve.points.len().div_ceil(MOST_READINGS).max(1),
-        Kind::Lines | Kind::Bars => 1,
+        Kind::Lines | Kind::Bars | Kind::HeatMap => 1,
     };
     let shape = |point: &Point| match chart.kind {
         Kind::Bars => shapes::bar(chart, number, point, x, y),

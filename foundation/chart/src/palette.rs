@@ -108,8 +108,10 @@ pub const MOST_CURVES: usize = COLOURS.len() * DASHES.len();
 /// How a curve of a plot looks. No two of the first [`MOST_CURVES`] look alike.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Look {
-    /// Of the line, and of the words beside it.
+    /// Of the line, and of the words beside it, on white.
     pub colour: &'static str,
+    /// The same on black.
+    pub dark: &'static str,
     /// Dashes of the line.
     pub dashes: &'static str,
     /// Opacity of bars, which have no dashes.
@@ -124,6 +126,7 @@ impl Look {
         let round = (index / COLOURS.len()) % DASHES.len();
         Self {
             colour: COLOURS[index % COLOURS.len()].light,
+            dark: COLOURS[index % COLOURS.len()].dark,
             dashes: DASHES[round],
             opacity: OPACITIES[round],
             marker: MARKERS[(index + round) % MARKERS.len()],

@@ -6,9 +6,10 @@ use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::axes::{Frame, axes, elided};
+use crate::axes::{Frame, LETTER_WIDTH, LETTERS, axes, elided};
 use crate::chart::{AxisData, Chart, Kind, Point, interval};
 use crate::drawing;
+use crate::heat_map;
 use crate::palette::{Look, Marker};
 use crate::scale::{Scale, plain};
 use crate::shapes;
@@ -25,7 +26,7 @@ pub struct Plot {
     pub caption: String,
     /// The curves that are left out, with the reason: a sentence each.
     pub notes: Vec<String>,
-    /// The vertical axis ends here at most, and what is above is cut off.
+    /// The vertical axis ends here at most, and what is above is cut off; in a heat map this value has the strongest colour.
     pub y_most: Option<f64>,
     /// Axes and curves.
     pub chart: Chart,
@@ -68,20 +69,21 @@ const STACKED: (f64, f64) = (960.0, 300.0);
 const MOST_FIGURES: usize = 24;
 /// Characters of a label beside a curve; of a longer one a part is left out.
 const LONGEST_LABEL: usize = 36;
-/// Heights of letters in pixels.
+/// Height of letters in pixels.
 const TITLE_LETTERS: f64 = 17.0;
-const LETTERS: f64 = 13.0;
-/// Width of a letter, in its height: of wide letters, since a reader's font is not known.
-const LETTER_WIDTH: f64 = 0.58;
 /// A label's piece of the curve, and the room until its words.
 const SWATCH: f64 = 22.0;
 const FONTS: &str =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif";
 const SHEET: &str = include_str!("plot.css");
+/// What differs on a dark page.
+const DARK_SHEET: &str = include_str!("dark.css");
 
 /// The plot as SVG.
 pub fn svg(plot: &Plot) -> String {
-    document(SIZE, &panel(plot, &[], SIZE, None, 0))
+    let (width, height) = size(plot, SIZE);
+    let drawn = panel(plot, &[], (width, height), None, 0);
+    document((width, height), &plot.title, &drawn)
 }
 
 /// Panels below each other as SVG, all with the same horizontal axis.
@@ -97,22 +99,40 @@ pub fn stacked_svg(panels: &[Panel]) -> String {
             .map(|panel| label_width(&labels(&panel.plot, &panel.areas)))
             .fold(0.0, f64::max),
     };
-    let (width, height) = STACKED;
+    let (mut height, mut tops) = (0.0, Vec::new());
+    for Panel { plot, .. } in panels {
+        tops.push(height);
+        height += size(plot, STACKED).1;
+    }
     let drawn = html! {
-        @for (number, Panel { plot, areas }) in panels.iter().enumerate() {
-            g transform={"translate(0 " (height * number as f64) ")"} {
-                (panel(plot, areas, STACKED, Some(common), number))
+        @for (number, (Panel { plot, areas }, top)) in panels.iter().zip(tops).enumerate() {
+            g transform={"translate(0 " (top) ")"} {
+                (panel(plot, areas, size(plot, STACKED), Some(common), number))
             }
         }
     };
-    document((width, height * panels.len() as f64), &drawn)
+    let title = panels.first().map_or("", |panel| &panel.plot.title);
+    document((STACKED.0, height), title, &drawn)
 }
 
-fn document((width, height): (f64, f64), content: &Markup) -> String {
+/// Width and height: of a heat map the height is that of its rows.
+fn size(plot: &Plot, (width, height): (f64, f64)) -> (f64, f64) {
+    match plot.chart.kind {
+        Kind::HeatMap => (width, heat_map::height(&plot.chart, top(plot))),
+        Kind::Lines | Kind::TimeSeries | Kind::Bars => (width, height),
+    }
+}
+
+fn document((width, height): (f64, f64), title: &str, content: &Markup) -> String {
     let svg = html! {
         svg xmlns="http://www.w3.org/2000/svg" viewBox={"0 0 " (width) " " (height)} width=(width) height=(height)
-            font-family=(FONTS) {
-            style { (PreEscaped(SHEET)) (PreEscaped(look_rules())) }
+            font-family=(FONTS) role="img" aria-label=(title) {
+            style {
+                (PreEscaped(SHEET)) (PreEscaped(dash_rules())) (PreEscaped(colour_rules(|look| look.colour)))
+                "@media (prefers-color-scheme: dark) {\n"
+                (PreEscaped(DARK_SHEET)) (PreEscaped(colour_rules(|look| look.dark)))
+                "}\n"
+            }
             rect.paper width=(width) height=(height) {}
             (content)
         }
@@ -120,32 +140,39 @@ fn document((width, height): (f64, f64), content: &Markup) -> String {
     svg.into_string()
 }
 
-/// The looks as a style sheet.
-fn look_rules() -> String {
+/// The looks' colours as a style sheet.
+fn colour_rules(colour: impl Fn(&Look) -> &'static str) -> String {
     let mut rules = String::new();
     // Writing to a String cannot fail.
     for index in 0..crate::palette::MOST_CURVES {
-        let Look {
-            colour,
-            dashes,
-            opacity,
-            marker,
-        } = Look::of(index);
+        let look = Look::of(index);
+        let colour = colour(&look);
         let _ = writeln!(
             rules,
             ".look-{index} {{ stroke: {colour}; fill: {colour}; }}"
         );
-        let _ = writeln!(
-            rules,
-            ".look-{index} .line {{ stroke-dasharray: {dashes}; }}"
-        );
-        let _ = writeln!(rules, ".look-{index} .bar {{ fill-opacity: {opacity}; }}");
-        if marker == Marker::Plus {
+        if look.marker == Marker::Plus {
             let _ = writeln!(
                 rules,
                 ".look-{index} .markers {{ stroke: {colour}; stroke-width: 2; fill: none; }}"
             );
         }
+    }
+    rules
+}
+
+/// The looks' dashes and opacities as a style sheet.
+fn dash_rules() -> String {
+    let mut rules = String::new();
+    for index in 0..crate::palette::MOST_CURVES {
+        let Look {
+            dashes, opacity, ..
+        } = Look::of(index);
+        let _ = writeln!(
+            rules,
+            ".look-{index} .line {{ stroke-dasharray: {dashes}; }}"
+        );
+        let _ = writeln!(rules, ".look-{index} .bar {{ fill-opacity: {opacity}; }}");
     }
     rules
 }
@@ -241,7 +268,7 @@ fn drawable(chart: &Chart) -> Chart {
         }
         curve.marker = match chart.kind {
             Kind::Lines => Look::of(curve.look.unwrap_or(index)).marker,
-            Kind::TimeSeries | Kind::Bars => Marker::None,
+            Kind::TimeSeries | Kind::Bars | Kind::HeatMap => Marker::None,
         };
     }
     drawn
@@ -254,6 +281,10 @@ fn panel(
     common: Option<Common>,
     number: usize,
 ) -> Markup {
+    if plot.chart.kind == Kind::HeatMap {
+        let cells = heat_map::cells(&plot.chart, plot.y_most, width, top(plot));
+        return html! { (heading(plot, width, "")) (cells) };
+    }
     let chart = drawable(&plot.chart);
     let own_width = label_width(&labels(plot, areas));
     let frame = Frame {
@@ -261,7 +292,7 @@ fn panel(
         height,
         left: 72.0,
         right: 16.0 + common.map_or(own_width, |common| common.label_width),
-        top: if plot.caption.is_empty() { 40.0 } else { 60.0 },
+        top: top(plot),
         bottom: 54.0,
     };
     let spans = areas.iter().flat_map(|area| &area.spans);
@@ -279,12 +310,8 @@ fn panel(
         y.domain[1] += UPRIGHT_ROOM * (y.domain[1] - y.domain[0]);
     }
     let clip = format!("{}-clip-{number}", plot.name);
-    let title_letters = ((width - 32.0) / TITLE_LETTERS / LETTER_WIDTH) as usize;
     html! {
-        text.title x="16" y="25" { (elided(&plot.title, title_letters)) }
-        @if !plot.caption.is_empty() {
-            text.caption x="16" y="45" { (plot.caption) (remarks(&plot.chart, &chart, &y)) }
-        }
+        (heading(plot, width, &remarks(&plot.chart, &chart, &y)))
         clipPath id=(clip) {
             rect x=(frame.left) y=(frame.top) width=(x.to - x.from) height=(y.from - y.to) {}
         }
@@ -312,6 +339,21 @@ fn panel(
             text.label x=((x.from + x.to) / 2.0) y=((y.from + y.to) / 2.0) text-anchor="middle" { "Nothing was measured." }
         }
         (legend(&chart, areas, &x, &y))
+    }
+}
+
+/// Room for title and caption.
+fn top(plot: &Plot) -> f64 {
+    if plot.caption.is_empty() { 40.0 } else { 60.0 }
+}
+
+fn heading(plot: &Plot, width: f64, remarks: &str) -> Markup {
+    let title_letters = ((width - 32.0) / TITLE_LETTERS / LETTER_WIDTH) as usize;
+    html! {
+        text.title x="16" y="25" { (elided(&plot.title, title_letters)) }
+        @if !plot.caption.is_empty() {
+            text.caption x="16" y="45" { (plot.caption) (remarks) }
+        }
     }
 }
 
@@ -463,9 +505,7 @@ fn legend(chart: &Chart, areas: &[Area], x: &Scale, y: &Scale) -> Markup {
                 g class=(look_class(*look)) {
                     path.line d={"M" (at(column)) " " (at(place)) "h18"} {}
                     path.markers d=(shapes::marker(curve.marker, column + 9.0, place)) {}
-                }
-                text.name x=(words) y=(at(place)) dy="0.34em" fill=(Look::of(*look).colour) {
-                    (label(&curve.name))
+                    text.name x=(words) y=(at(place)) dy="0.34em" { (label(&curve.name)) }
                 }
             }
         }

@@ -34,6 +34,8 @@ pub fn of(data: &Chart, number: usize, x: &Scale, y: &Scale) -> Shapes {
     let mut shapes = Shapes::default();
     match data.kind {
         Kind::Bars => bars(&mut shapes, data, number, x, y),
+        // Has neither axes nor curves: heat_map.rs.
+        Kind::HeatMap => {}
         Kind::TimeSeries => {
             let column = |point: &Point| x.place(point.x).floor() as i64;
             let points = thinned(&curve.points, column);

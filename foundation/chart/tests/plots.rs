@@ -131,6 +131,77 @@ fn names_along_are_bars_with_figures() {
 }
 
 #[test]
+fn a_heat_map_has_a_cell_for_each_value() {
+    let mut plot = bars();
+    plot.chart.kind = Kind::HeatMap;
+    plot.y_most = Some(50.0);
+    let row = |name: &str, values: [f64; 2]| {
+        let points = [point(0.0, values[0], 0.0), point(1.0, values[1], 0.0)];
+        Curve::new(name, points.to_vec())
+    };
+    let mut incomplete = row("third", [1.0, f64::NAN]);
+    // A column without a name has no place.
+    incomplete.points.push(point(2.0, 1.0, 0.0));
+    plot.chart.curves = vec![
+        row("first", [0.0, 25.0]),
+        row("second", [-3.0, 80.0]),
+        incomplete,
+    ];
+    for text in [
+        svg(&plot),
+        stacked_svg(&[Panel {
+            plot,
+            areas: Vec::new(),
+        }]),
+    ] {
+        let document = Document::parse(&text).unwrap();
+        assert_eq!(texts(&document, "tick"), ["reno", "a < b"]);
+        let labels = texts(&document, "label");
+        assert_eq!(
+            labels,
+            ["first", "0", "25", "second", "−3", "80", "third", "1"]
+        );
+        let cells = of_class(&document, "cell");
+        let strength: Vec<f64> = cells
+            .iter()
+            .map(|cell| cell.attribute("fill-opacity").unwrap().parse().unwrap())
+            .collect();
+        // Half of the strongest, and no more than that beyond 50.
+        assert_eq!(strength, [0.0, 0.42, 0.0, 0.85, 0.02]);
+        // All is within the picture.
+        let height = numbers(document.root_element().attribute("height").unwrap())[0];
+        let last = cells[4];
+        let end = |name: &str| numbers(last.attribute(name).unwrap())[0];
+        assert!(end("y") + end("height") < height, "{height}");
+    }
+}
+
+#[test]
+fn a_picture_is_for_light_and_dark_pages() {
+    let text = svg(&sweep());
+    let (light, dark) = text
+        .split_once("@media (prefers-color-scheme: dark)")
+        .unwrap();
+    let dark = dark.split_once("</style>").unwrap().0;
+    for (class, in_light, in_dark) in [
+        (".paper", "#ffffff", "#15181c"),
+        (".title", "#1b1f24", "#e8eaed"),
+        (".look-1 {", "#d1570a", "#ff9d5c"),
+    ] {
+        let colour = |sheet: &str| {
+            let rule = sheet.lines().find(|line| line.starts_with(class)).unwrap();
+            rule.split_once('#').unwrap().1[..6].to_owned()
+        };
+        assert_eq!(colour(light), in_light[1..], "{class}");
+        assert_eq!(colour(dark), in_dark[1..], "{class}");
+    }
+    let document = Document::parse(&text).unwrap();
+    let root = document.root_element();
+    assert_eq!(root.attribute("role"), Some("img"));
+    assert_eq!(root.attribute("aria-label"), Some("square_wave: goodput"));
+}
+
+#[test]
 fn values_of_narrow_bars_are_upright() {
     let mut plot = bars();
     plot.chart.names = (0..6).map(|name| name.to_string()).collect();
@@ -340,7 +411,7 @@ fn whatever_is_in_it_a_plot_is_drawn() {
         vec![point(0.0, 0.0, 0.0), point(f64::NAN, 1e300, 1.0)],
         vec![point(0.0, f64::INFINITY, f64::NAN)],
     ] {
-        for kind in [Kind::Lines, Kind::TimeSeries, Kind::Bars] {
+        for kind in [Kind::Lines, Kind::TimeSeries, Kind::Bars, Kind::HeatMap] {
             for logarithmic in [false, true] {
                 let mut plot = bars();
                 plot.chart.kind = kind;

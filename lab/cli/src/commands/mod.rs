@@ -2,6 +2,7 @@
 //! The commands, one file each: `Arguments` with the help text, and `run`.
 
 mod batch;
+mod charts;
 mod compare;
 mod generate;
 mod judge;

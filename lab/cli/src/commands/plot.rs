@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice plot` of a directory: draws results.
+//! `netnice plot` of a directory or of a file of JSON: draws results, or charts described there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use netnice_chart::png::png;
 use netnice_results::plot;
 use netnice_results::{ResultsDirectory, Summary};
 
+use super::charts;
 use netnice_terminal::text;
 
 const EXAMPLES: &str = "\
@@ -19,7 +20,7 @@ Examples:
   netnice plot results/square_wave
   netnice plot results/square_wave --format png --to figures
   netnice plot results/home --point congestion_control=netnice --point queue=cake --to figures
-
+  netnice-lab plot chart.json --to figures
 
 Figures of results, as far as these have the data:
   figures_QUANTITY  the scenario's own [[figures]] of each quantity over the
@@ -46,13 +47,22 @@ have peaks, more than twice their 99th percentile, the axis ends at 1.25 times t
 caption has the largest value. A curve of fewer than 200 values above zero is not cut.
 
 Intervals that would hide how far the means are apart are cut. Queues that are idle, and curves beyond \
-those that can be told apart, are left out; stderr says how many.";
+those that can be told apart, are left out; stderr says how many.
 
-/// Draw the results of a simulation.
+A file that ends in .json describes charts of your own, which are drawn below each other as one picture:
+  { \"panels\": [ {
+    \"title\": \"Goodput\", \"kind\": \"time_series\",
+    \"x\": { \"label\": \"time (s)\" }, \"y\": { \"label\": \"Mb/s\" },
+    \"curves\": [ { \"name\": \"cubic\", \"points\": [[0, 4.5], [1, 9.1]] } ] } ] }
+The kind is time_series, lines, bars or heat_map. Optional are caption; y_most, where the axis ends; names, those of bars or of a heat map's columns, which \
+points count from 0 (each curve is a row there); areas, with a name and spans along; logarithmic of an axis; \
+look of a curve, from 0 to 23, and halves, those of its points' intervals.";
+
+/// Draw the results of a simulation, or charts of your own.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// The directory that `netnice sim --out` has made
+    /// The directory that `netnice sim --out` has made, or a file of charts, FILE.json
     results: PathBuf,
     /// Format of the files
     #[arg(long, value_enum, default_value_t = Format::Svg)]
@@ -61,7 +71,7 @@ pub struct Arguments {
     /// name in a table. Several values of a field: any of them
     #[arg(long, value_name = "KEY=VALUE", value_parser = wanted)]
     point: Vec<plot::Wanted>,
-    /// Directory for the files [default: plots in the directory of the results]
+    /// Directory for the files [default: plots in the directory of the results; that of FILE.json]
     #[arg(long, value_name = "DIRECTORY")]
     to: Option<PathBuf>,
 }
@@ -70,6 +80,16 @@ pub struct Arguments {
 enum Format {
     Svg,
     Png,
+}
+
+impl Format {
+    /// The name of a picture's file.
+    fn file(self, stem: &str) -> String {
+        match self {
+            Format::Svg => format!("{stem}.svg"),
+            Format::Png => format!("{stem}.png"),
+        }
+    }
 }
 
 /// Parses `KEY=VALUE`.
@@ -84,9 +104,16 @@ fn wanted(text: &str) -> Result<plot::Wanted, String> {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.results.exists() {
         bail!(
-            "there is no {}: give the directory of `netnice sim --out`",
+            "there is no {}: give the directory of `netnice sim --out`, or a file of charts",
             arguments.results.display()
         );
+    }
+    let is_json = arguments
+        .results
+        .extension()
+        .is_some_and(|end| end == "json");
+    if is_json && arguments.results.is_file() {
+        return draw_charts(arguments);
     }
     let directory = ResultsDirectory::open(&arguments.results)?;
     let runs = directory.runs()?;
@@ -113,22 +140,41 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         for note in &plot.notes {
             text::say!("netnice: {}: {note}", plot.name);
         }
-        let path = to.join(match arguments.format {
-            Format::Svg => format!("{}.svg", plot.name),
-            Format::Png => format!("{}.png", plot.name),
-        });
-        save(&netnice_chart::svg(&plot), &path)?;
-        text::print(&format!("{}\n", path.display()))?;
+        let name = arguments.format.file(&plot.name);
+        save(&netnice_chart::svg(&plot), &to.join(name))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a picture in the format that the file's name ends in.
+/// Draws a file of charts as one picture.
+fn draw_charts(arguments: &Arguments) -> Result<ExitCode> {
+    let file = &arguments.results;
+    if !arguments.point.is_empty() {
+        bail!(
+            "--point is for results, and {} describes charts",
+            file.display()
+        );
+    }
+    let panels = charts::read(file)?;
+    let to = match &arguments.to {
+        Some(to) => to.as_path(),
+        None => file.parent().unwrap_or(Path::new("")),
+    };
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let name = arguments.format.file(&stem);
+    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
+    save(&netnice_chart::stacked_svg(&panels), &to.join(name))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a picture in the format that the file's name ends in, and prints the name.
 fn save(svg: &str, picture: &Path) -> Result<()> {
     let writing = || format!("writing {}", picture.display());
     match picture.extension().is_some_and(|end| end == "png") {
         true => fs::write(picture, png(svg).with_context(writing)?),
         false => fs::write(picture, svg),
     }
-    .with_context(writing)
+    .with_context(writing)?;
+    text::print(&format!("{}\n", picture.display()))?;
+    Ok(())
 }

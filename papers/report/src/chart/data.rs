@@ -82,7 +82,7 @@ pub fn link(chart: &Chart) -> String {
         let name = field(&curve.name);
         for (number, point) in curve.points.iter().enumerate() {
             let x = match chart.kind {
-                Kind::Bars => field(&chart.along(point.x)),
+                Kind::Bars | Kind::HeatMap => field(&chart.along(point.x)),
                 Kind::Lines | Kind::TimeSeries => point.x.to_string(),
             };
             let half = point.half.map_or(String::new(), |half| half.to_string());
