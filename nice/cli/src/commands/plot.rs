@@ -114,3 +114,25 @@ fn draw_log(arguments: &Arguments) -> Result<ExitCode> {
     text::print_line(&picture.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `NETNICE_DRAW=1` draws it anew.
+    #[test]
+    fn the_picture_of_a_transfer_is_that_of_its_log() {
+        const LOG: &str = include_str!("../../../../docs/data/transfer.jsonl");
+        const PICTURE: &str = "../../docs/pictures/transfer.svg";
+        let (header, entries) = transfer_log::read(LOG, "transfer.jsonl").unwrap();
+        let drawn = netnice_chart::stacked_svg(&Transfer::new(&header, &entries).panels());
+        if std::env::var_os("NETNICE_DRAW").is_some() {
+            fs::write(PICTURE, &drawn).unwrap();
+        }
+        let kept = fs::read_to_string(PICTURE).unwrap_or_default();
+        assert!(
+            kept == drawn,
+            "{PICTURE} differs: run this test with NETNICE_DRAW=1"
+        );
+    }
+}
