@@ -26,13 +26,13 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	validation/ns3/ns3_cases.py nice/cli/tests/program/downloads.py nice/cli/tests/program/utp.py \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/ansible tests/vm/chaos tests/vm/machine.py \
-	tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
+	tests/outside/run tests/outside/inside tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
 SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
 	tools/prerequisites tools/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside validation/linux/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-distributions test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-live test-kernels outside test-systemd test-ansible test-packages test-distributions test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
 	prove fuzz chaos peers lint audit format pictures book compare-ns install
 
 help: ## Show this list
@@ -63,6 +63,10 @@ test-live: ## Run one file of live tests, as root: make test-live TEST=live_run,
 test-kernels: ## Try it on Debian's kernels from 6.1 to the newest, and locked down, in qemu: half an hour, no root
 	@tools/prerequisites build kernels
 	tests/kernels/run $(ARGS)
+
+outside: ## Measure netnice and rivals by programs of others over links of others, in qemu: half an hour, no root; ARGS=--keep
+	@tools/prerequisites build kernels outside
+	tests/outside/run $(ARGS)
 
 $(PYTHON_ENVIRONMENT)/installed: python/requirements.lock
 	@tools/prerequisites build python
@@ -169,6 +173,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	tools/bench/ablation --check
 	tools/bench/paths page --check
 	tools/decisions --check
+	tests/outside/run page --check
 	shellcheck $(SCRIPTS)
 	tools/check-links
 	tools/layout
