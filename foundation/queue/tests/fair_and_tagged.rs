@@ -99,6 +99,51 @@ fn a_full_priority_queue_loses_the_lowest_class_first_and_of_it_the_longest_flow
     assert_eq!(left, [6, 7, 8, 9]);
 }
 
+/// Four packets of 1000 bytes every millisecond, in which the link takes one: it has 8 Mb/s.
+#[test]
+fn lower_classes_get_their_minimum_and_no_more() {
+    let config = PriorityConfig {
+        classes: 3,
+        at_least: Some("2mbit".parse().unwrap()),
+        ..PriorityConfig::new(QueueLimit::Packets(10))
+    };
+    let mut queue: Priority<Marked> = Priority::from_config(&config, &context(), 1).unwrap();
+    let mut sent = [0_u32; 3];
+    for millisecond in 0..1000 {
+        let now = Time::ZERO + Duration::from_millis(millisecond);
+        for class in [0, 1, 1, 2] {
+            let packet = Marked {
+                class,
+                ..of_flow(class.into(), 0)
+            };
+            let dropped = queue.enqueue(now, packet).err();
+            // A packet of the first class makes no room for one of the others, nor they for it.
+            assert!(dropped.is_none_or(|dropped| (dropped.packet.class > 0) == (class > 0)));
+        }
+        sent[usize::from(queue.dequeue(now).unwrap().class)] += 1;
+    }
+    // A quarter of the link and a burst of two packets; the lowest class waits for the one above it.
+    assert_eq!((sent, queue.packets()), ([749, 251, 0], 19));
+}
+
+#[test]
+fn a_minimum_is_no_limit() {
+    let config = PriorityConfig {
+        at_least: Some("1mbit".parse().unwrap()),
+        ..PriorityConfig::new(QueueLimit::Packets(10))
+    };
+    let mut queue: Priority<Marked> = Priority::from_config(&config, &context(), 1).unwrap();
+    for number in 0..10 {
+        let low = Marked {
+            class: 1,
+            ..of_flow(1, number)
+        };
+        queue.enqueue(Time::ZERO, low).unwrap();
+    }
+    let sent = std::iter::from_fn(|| queue.dequeue(Time::ZERO)).count();
+    assert_eq!((sent, queue.packets(), queue.bytes()), (10, 0, 0));
+}
+
 proptest! {
     #[test]
     fn the_high_class_waits_for_one_low_packet_at_most(

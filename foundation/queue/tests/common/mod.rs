@@ -198,6 +198,10 @@ pub fn every_discipline() -> Vec<DisciplineConfig> {
             quantum: Bytes::new(100),
             ..PriorityConfig::new(limit)
         }),
+        DisciplineConfig::Priority(PriorityConfig {
+            at_least: Some("3mbit".parse().unwrap()),
+            ..PriorityConfig::new(limit)
+        }),
         DisciplineConfig::Codel(CodelConfig {
             target: Duration::from_micros(1500),
             interval: Duration::from_millis(4),
