@@ -4,6 +4,7 @@
 //!
 //! A new parameter is a row of [`PARAMETERS`].
 
+pub mod deadline;
 pub mod decisions;
 pub mod exchange;
 mod given;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use netnice_parameters::exchange::Parameters;
 
-use crate::floor::Floor;
+use crate::floor::{Floor, Group};
 use crate::netnice::{Ack, NetNice, microseconds};
 use crate::netnice_receiver::{Receiver, Segment};
 use crate::state::State;
@@ -122,7 +122,7 @@ impl ReceiverAbove {
 /// A sending connection of a group.
 #[derive(Debug, Clone)]
 pub(crate) struct Above {
-    group: Arc<Mutex<Floor>>,
+    group: Arc<Mutex<Group>>,
     member: Member,
     /// Bytes of data in a full packet.
     mss: u32,
@@ -132,22 +132,33 @@ impl Above {
     /// A connection that is alone; `None` without a floor.
     pub(crate) fn new(parameters: &Parameters) -> Option<Above> {
         let floor = Floor::new(parameters);
-        (floor.bytes_per_s > 0).then(|| Above {
-            group: Arc::new(Mutex::new(floor)),
-            member: Member::default(),
-            mss: ETHERNET_MSS,
+        (floor.bytes_per_s > 0).then(|| {
+            let mut alone = Group::default();
+            alone.floor = floor;
+            Above::of(&Arc::new(Mutex::new(alone)), ETHERNET_MSS)
         })
     }
 
-    /// Makes the connection, before its first ACK, one of a group.
-    pub(crate) fn join(&mut self, group: &Arc<Mutex<Floor>>, mss: u32) {
-        let bytes_per_s = self.group().bytes_per_s;
-        self.group = group.clone();
-        self.group().bytes_per_s = bytes_per_s;
-        self.mss = mss;
+    fn of(group: &Arc<Mutex<Group>>, mss: u32) -> Above {
+        Above {
+            group: group.clone(),
+            member: Member::default(),
+            mss,
+        }
     }
 
-    fn group(&self) -> MutexGuard<'_, Floor> {
+    /// Makes a connection, before its first ACK, one of a group; `own` has the floor that its parameters ask for.
+    pub(crate) fn join(own: Option<Above>, group: &Arc<Mutex<Group>>, mss: u32) -> Option<Above> {
+        let joined = Above::of(group, mss);
+        match own {
+            Some(own) => joined.group().floor.bytes_per_s = own.group().floor.bytes_per_s,
+            None if !joined.group().has_deadline() => return None,
+            None => {}
+        }
+        Some(joined)
+    }
+
+    fn group(&self) -> MutexGuard<'_, Group> {
         self.group.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -156,20 +167,29 @@ impl Above {
         self.member.driven != 0
     }
 
-    /// Returns the window in packets after an ACK; `rtt` is the smoothed round-trip time.
-    pub(crate) fn on_ack(&mut self, policy: &mut NetNice, ack: &Ack, rtt: Duration) -> u32 {
+    /// Returns the window in packets after an ACK at `now`; `rtt` is the smoothed round-trip time.
+    pub(crate) fn on_ack(
+        &mut self,
+        policy: &mut NetNice,
+        ack: &Ack,
+        now: Duration,
+        rtt: Duration,
+    ) -> u32 {
         let mut member = self.member;
+        let mut group = self.group();
+        group.on_ack(now, u64::from(ack.acked) * u64::from(self.mss));
         // SAFETY: the state was initialised by `NetNice::new`; floor and member have the sizes of the C side's, which it checks.
         let cwnd = unsafe {
             native_floor_on_ack(
                 policy.state_mut(),
-                &mut *self.group(),
+                &mut group.floor,
                 &mut member,
                 ack,
                 microseconds(rtt),
                 self.mss,
             )
         };
+        drop(group);
         self.member = member;
         cwnd
     }

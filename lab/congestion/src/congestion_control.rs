@@ -13,7 +13,7 @@ use netnice_parameters::Settings;
 use netnice_parameters::exchange::Report;
 
 use crate::decisions::Observer;
-use crate::floor::Floor;
+use crate::floor::Group;
 
 /// The window, in packets of the sender's maximum segment size.
 ///
@@ -187,7 +187,7 @@ pub trait CongestionControl: Send + std::fmt::Debug {
 
     /// Learns, before all other calls, what the connections of its group on this host share, and the bytes of data in a full
     /// packet. By default nothing changes.
-    fn join(&mut self, _group: &Arc<Mutex<Floor>>, _mss: u32) {}
+    fn join(&mut self, _group: &Arc<Mutex<Group>>, _mss: u32) {}
 
     /// Learns the round-trip time of the handshake, if there was one and none of its packets was retransmitted.
     fn on_handshake(&mut self, _rtt_ns: u64) {}

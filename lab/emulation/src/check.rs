@@ -68,6 +68,10 @@ pub fn check(scenario: &Scenario, layout: &Layout) -> Vec<Problem> {
             let text = "a lab cannot set options of a command's sockets; leave it out, or let the command set SO_MAX_PACING_RATE";
             problems.push(place.at("tcp").at("pacing").problem(text));
         }
+        if flow.by.is_some() {
+            let text = "a lab keeps no deadline; simulate it, or let a command be run by `netnice run --by`";
+            problems.push(place.at("by").problem(text));
+        }
         if let Some(receiver) = flow.receiver.at_low_priority() {
             problems.extend(check_receiver(flow, receiver, &place));
         }
@@ -287,6 +291,10 @@ mod tests {
             (
                 "application = { kind = \"command\", command = \"true\" }\ntcp = { pacing = true }",
                 "flows[0].tcp.pacing: a lab cannot set options of a command's sockets",
+            ),
+            (
+                "bytes = \"1MB\"\nby = \"9s\"\ncongestion_control = \"netnice\"",
+                "flows[0].by: a lab keeps no deadline",
             ),
             (
                 "packet_size = \"80B\"",

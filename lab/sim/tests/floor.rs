@@ -265,3 +265,29 @@ fn one_connection_gets_the_floor_beside_bbr() {
     println!("beside bbr: {got:.0}, one CUBIC flow {seat:.0}");
     assert!(got > 0.95 * seat.min(FLOOR) && got < 1.1 * seat.max(FLOOR));
 }
+
+/// 120 MB within 400 s of a line that one other has for 150 s in the middle. The transfer has low priority while there is time.
+#[test]
+fn a_deadline_is_met_by_a_late_floor() {
+    let bed = |by: &str| {
+        Bed::new()
+            .flow(
+                "low",
+                "\"netnice\"",
+                &format!("count = 2\nbytes = \"60MB\"\n{by}"),
+            )
+            .flow("other", "\"cubic\"", "start = \"50s\"")
+    };
+    let done = |by, end_s| {
+        let run = bed(by).run(0, end_s);
+        let bytes = run.goodput("low") * f64::from(end_s) / 8.0;
+        bytes / 120e6
+    };
+    let kept = done("by = \"300s\"", 300);
+    let early = done("by = \"300s\"", 100);
+    let without = done("", 300);
+    println!("{kept} of it is done at the deadline, {early} at 100 s, {without} without one");
+    assert!(kept > 0.999 && without < 0.6);
+    // 50 s alone, and little in the next 50.
+    assert!(early < 0.55);
+}

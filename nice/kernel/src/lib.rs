@@ -16,7 +16,6 @@
 pub mod abi;
 pub mod attach;
 pub mod cgroup;
-mod deadline;
 pub mod diagnostics;
 mod error;
 pub mod features;

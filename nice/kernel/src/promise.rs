@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use netnice_parameters::deadline::{News, Outlook, Plan};
+
 use crate::attachment::{self, Attacher};
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
-use crate::deadline::{News, Outlook, Plan};
 use crate::error::{Context, Result};
 use crate::objects::pin_directory;
 use crate::renice;

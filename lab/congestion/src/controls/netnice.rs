@@ -8,7 +8,7 @@ use crate::above_floor::Above;
 use crate::congestion_control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
 use crate::decisions::{Observer, Teller};
-use crate::floor::Floor;
+use crate::floor::Group;
 use crate::netnice::{self, NetNice};
 use netnice_parameters::exchange::Report;
 use netnice_parameters::policies::NETNICE;
@@ -69,10 +69,8 @@ impl CongestionControl for NetNiceControl {
         REGISTRATION.name
     }
 
-    fn join(&mut self, group: &Arc<Mutex<Floor>>, mss: u32) {
-        if let Some(above) = &mut self.above {
-            above.join(group, mss);
-        }
+    fn join(&mut self, group: &Arc<Mutex<Group>>, mss: u32) {
+        self.above = Above::join(self.above.take(), group, mss);
     }
 
     fn on_handshake(&mut self, rtt_ns: u64) {
@@ -111,7 +109,8 @@ impl CongestionControl for NetNiceControl {
             None => self.policy.on_ack(&ack_of_policy),
             Some(above) => {
                 let rtt = Duration::from_nanos(ack.smoothed_rtt_ns);
-                above.on_ack(&mut self.policy, &ack_of_policy, rtt)
+                let now = Duration::from_nanos(ack.now_ns);
+                above.on_ack(&mut self.policy, &ack_of_policy, now, rtt)
             }
         };
         window.cwnd = cwnd.into();

@@ -53,6 +53,9 @@ pub struct Flow {
     pub stop: Option<TimeSpan>,
     /// The application sends so many bytes, and ends.
     pub bytes: Option<Bytes>,
+    /// Deadline, from the beginning of the run: the `bytes` of all flows of this name are to be sent by then. They have low priority by
+    /// `netnice` until that needs a floor, as with `netnice run --by`. Simulated.
+    pub by: Option<TimeSpan>,
     /// The flow's class for a queue with priorities, and in the results.
     #[serde(default)]
     pub class: TrafficClass,

@@ -513,6 +513,7 @@ fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
         start_spread: flow.start_spread.get(),
         stop: flow.stop.map_or(end, |stop| stop.get().min(end)),
         bytes: flow.bytes,
+        by: flow.by.map(TimeSpan::get),
         class: flow.class,
         dscp: flow.dscp.unwrap_or(of_class),
         application: flow.application.clone(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use netnice_congestion::congestion_control::MarkFeedback;
 use netnice_congestion::{receivers, registry};
+use netnice_parameters::policies::NETNICE;
 use netnice_queue::Bytes;
 
 use super::check::check_begin;
@@ -66,6 +67,7 @@ pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findin
         &place.at("bytes"),
         "is zero; leave it out for a flow without an end",
     );
+    check_deadline(flow, place, findings);
     match flow.transport {
         Transport::Tcp => check_tcp(flow, &place.at("tcp"), findings),
         Transport::Udp => check_udp(flow, place, findings),
@@ -77,6 +79,26 @@ pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findin
     }
     check_receiver(flow, &place.at("receiver"), findings);
     check_application(flow, &place.at("application"), findings);
+}
+
+fn check_deadline(flow: &Flow, place: &Place, findings: &mut Findings) {
+    let Some(by) = flow.by else { return };
+    let place = place.at("by");
+    findings.require(
+        by.get() > flow.start.get(),
+        &place,
+        "is before the flow begins; give a time of the run after `start`",
+    );
+    findings.require(
+        flow.bytes.is_some(),
+        &place,
+        "needs `bytes`: how much is to be sent by then",
+    );
+    findings.require(
+        flow.transport == Transport::Tcp && flow.congestion_control.name == NETNICE.name,
+        &place,
+        "is kept by `netnice`; give the flow `congestion_control = \"netnice\"`",
+    );
 }
 
 fn check_receiver(flow: &Flow, place: &Place, findings: &mut Findings) {

@@ -92,6 +92,8 @@ pub struct FlowGroup {
     pub stop: Duration,
     /// Bytes to send, where the flow ends by itself.
     pub bytes: Option<Bytes>,
+    /// When the bytes of all flows of the group are to be sent.
+    pub by: Option<Duration>,
     /// Priority.
     pub class: TrafficClass,
     /// Code point.

@@ -29,7 +29,7 @@ pub(crate) const UNDONE_BY_NONE: [(&str, &[&str]); 2] = [
             "marker",
         ],
     ),
-    ("flows", &["bytes", "stop"]),
+    ("flows", &["bytes", "by", "stop"]),
 ];
 
 /// Fields of a link's `reverse` that may be [`NONE`], and what says the same of that direction.

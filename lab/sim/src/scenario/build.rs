@@ -2,11 +2,11 @@
 //! From a scenario to a run.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use netnice_congestion::congestion_control::MarkFeedback;
 use netnice_congestion::decisions::Observer;
-use netnice_congestion::floor::Floor;
+use netnice_congestion::floor::Group;
 use netnice_congestion::receivers::Shared;
 use netnice_congestion::registry;
 use netnice_queue::Time;
@@ -71,7 +71,7 @@ pub(crate) fn prepare(
         decisions,
         last: None,
         paths: Paths::new(),
-        floors: HashMap::new(),
+        groups: HashMap::new(),
     };
     let flows = layout.flows.iter().map(|flow| {
         let mut spec = flow_spec(layout, flow, &mut controls)?;
@@ -214,7 +214,7 @@ struct Controls<'a> {
     last: Option<(Arc<FlowGroup>, MakeControl)>,
     paths: Paths,
     /// State that the connections of a group share at one sender.
-    floors: HashMap<(String, usize), Arc<Mutex<Floor>>>,
+    groups: HashMap<(String, usize), Arc<Mutex<Group>>>,
 }
 
 impl Controls<'_> {
@@ -222,7 +222,11 @@ impl Controls<'_> {
     fn at(&mut self, flow: &NetworkFlow, sender: usize, mss: u32) -> Result<MakeControl, RunError> {
         let make = self.of(flow)?;
         let key = (flow.group.name.clone(), sender);
-        let shared = self.floors.entry(key).or_default().clone();
+        let shared = self.groups.entry(key).or_default().clone();
+        if let (Some(by), Some(bytes)) = (flow.group.by, flow.group.bytes) {
+            let mut group = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            group.promise(bytes.get(), by);
+        }
         let observer = self.observer(flow);
         Ok(Arc::new(move || {
             let mut control = make();
