@@ -14,6 +14,7 @@
  *              is the smallest time by which its stamps are behind our clock.
  *   certainty  a packet is uTP if version and type are, and if the stamps of what leaves advance with our
  *              own clock. Until then, and otherwise, it is other UDP and is left alone.
+ *   floor      as with TCP (receiver_floor.h), where what leaves is acknowledged by packets that arrive
  *   windows    never below one full packet: libutp sends nothing into a smaller one, and libtorrent has no
  *              timer that would open one. A window that pauses TCP holds one packet per round trip here.
  */
@@ -21,7 +22,7 @@
 #define NETNICE_POLICY_UTP_H
 
 #include "integer.h"
-#include "receiver.h"
+#include "receiver_floor.h"
 
 #define UTP_HEADER_BYTES 20U
 #define UTP_VERSION 1U
@@ -78,6 +79,7 @@ struct utp_packet {
 /* One direction of a connection: that of the data. All zero at first. */
 struct utp_side {
 	struct receiver receiver;
+	struct receiver_floor floor;
 	u32 largest; /* data in a packet, bytes: 0 if none has passed */
 	u32 mean;
 	u32 yields;   /* that have been told */

@@ -296,16 +296,26 @@ void native_utp_on_arrival(struct utp_flow *flow, const struct utp_packet *packe
 
 /* Returns the window to write into a packet that leaves, or that has arrived; 0 to leave it as it is. */
 u32 native_utp_window(struct utp_flow *flow, const struct policy_parameters *wanted,
-		      const struct utp_packet *packet, u32 now_us, u8 leaves)
+		      struct floor *floor, const struct utp_packet *packet, u32 now_us, u8 leaves)
 {
 	struct utp_side *side = leaves ? &flow->arriving : &flow->leaving;
 	struct receiver_segment segment = { 0 };
+	u32 low, above = 0;
 	int governed = leaves ? utp_segment_of_departure(flow, wanted, packet, now_us, &segment) :
 				utp_segment_of_arrival(flow, wanted, packet, now_us, &segment);
 
 	if (!governed)
 		return 0;
-	return utp_window(side, packet, receiver_window(&side->receiver, &segment));
+	if (floor->bytes_per_s &&
+	    receiver_floor_is_hidden(&side->receiver, &side->floor, &segment)) {
+		receiver_floor_hide(&side->receiver, &segment);
+		low = side->receiver.window_bytes;
+	} else {
+		low = receiver_window(&side->receiver, &segment);
+	}
+	if (floor->bytes_per_s)
+		above = receiver_floor_window(&side->receiver, floor, &side->floor, &segment, low);
+	return utp_window(side, packet, policy_max(low, above));
 }
 
 /* Size that Rust and the kernel reserve for a state. */
@@ -318,7 +328,7 @@ _Static_assert(sizeof(struct receiver_floor) == 56,
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct receiver) <= 832, "state must fit src/receiver.rs");
 _Static_assert(sizeof(struct utp_packet) == 24, "a packet must have the size of src/utp.rs");
-_Static_assert(sizeof(struct utp_flow) <= 1728, "state must fit src/utp.rs");
+_Static_assert(sizeof(struct utp_flow) <= 1840, "state must fit src/utp.rs");
 _Static_assert(sizeof(struct receiver_group) == 20,
 	       "a group must have the size of src/receiver.rs");
 _Static_assert(sizeof(struct receiver_round_trip) == 280,

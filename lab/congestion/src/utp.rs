@@ -3,6 +3,8 @@
 
 use netnice_parameters::exchange::Parameters;
 
+use crate::floor::Floor;
+
 /// Length of a packet's header, without extensions.
 pub const HEADER_BYTES: usize = 20;
 
@@ -43,7 +45,7 @@ pub enum Clock {
 
 /// State of a connection.
 #[repr(C, align(8))]
-pub struct Flow([u8; 1728]);
+pub struct Flow([u8; 1840]);
 
 unsafe extern "C" {
     fn native_utp_read(packet: *mut Packet, header: *const [u8; HEADER_BYTES], bytes: u32) -> u32;
@@ -52,6 +54,7 @@ unsafe extern "C" {
     fn native_utp_window(
         flow: *mut Flow,
         wanted: *const Parameters,
+        floor: *mut Floor,
         packet: *const Packet,
         now_us: u32,
         leaves: bool,
@@ -70,7 +73,7 @@ impl Packet {
 
 impl Default for Flow {
     fn default() -> Self {
-        Self([0; 1728])
+        Self([0; 1840])
     }
 }
 
@@ -92,11 +95,17 @@ impl Flow {
     }
 
     /// Returns the window to write into a packet that has been noted, if `leaves` one that leaves, in bytes; `None` to leave it as
-    /// it is.
-    pub fn window(&mut self, packet: &Packet, now_us: u32, leaves: bool) -> Option<u32> {
+    /// it is. `floor` is that of the group in the direction of the data, which the other packet of the two carries.
+    pub fn window(
+        &mut self,
+        floor: &mut Floor,
+        packet: &Packet,
+        now_us: u32,
+        leaves: bool,
+    ) -> Option<u32> {
         let wanted = Parameters::default();
-        // SAFETY: as above.
-        let window = unsafe { native_utp_window(self, &wanted, packet, now_us, leaves) };
+        // SAFETY: as above; C compares the size of the floor, too.
+        let window = unsafe { native_utp_window(self, &wanted, floor, packet, now_us, leaves) };
         (window > 0).then_some(window)
     }
 }

@@ -4,7 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use netnice_congestion::floor::Floor;
 use netnice_congestion::utp::{Clock, Flow, HEADER_BYTES, Packet};
+use netnice_parameters::{ControlParameters, kernel_parameters};
 
 /// A packet with data, as libutp sends it.
 const HEADER: [u8; HEADER_BYTES] = [
@@ -114,6 +116,7 @@ const DELAY_US: u64 = 20_000;
 struct Transfer {
     upload: bool,
     flow: Flow,
+    floor: Floor,
     events: BinaryHeap<Reverse<(u64, bool, u16, u32)>>,
     free_us: u64,
     window: u32,
@@ -130,10 +133,11 @@ struct Transfer {
 const CLOCKS: [u32; 2] = [0xf000_0000, 0x1234_5678];
 
 impl Transfer {
-    fn run(upload: bool) -> Self {
+    fn run(upload: bool, floor: Floor) -> Self {
         let mut transfer = Self {
             upload,
             flow: Flow::default(),
+            floor,
             events: BinaryHeap::new(),
             free_us: 0,
             window: 1 << 20,
@@ -233,7 +237,7 @@ impl Transfer {
     fn limit(&mut self, packet: &Packet, now: u64, leaves: bool) {
         self.window = self
             .flow
-            .window(packet, now as u32, leaves)
+            .window(&mut self.floor, packet, now as u32, leaves)
             .unwrap_or(packet.window);
         self.smallest = self.smallest.min(self.window);
     }
@@ -249,7 +253,7 @@ impl Transfer {
 #[test]
 fn both_directions_fill_a_link_yield_and_come_back() {
     for upload in [false, true] {
-        let transfer = Transfer::run(upload);
+        let transfer = Transfer::run(upload, Floor::default());
         let shares = [4..10, 12..20, 22..30].map(|seconds| transfer.share(seconds));
         let arrived = transfer.arrived;
         assert!(shares[0] > 0.9, "{upload} {arrived:?}");
@@ -257,5 +261,20 @@ fn both_directions_fill_a_link_yield_and_come_back() {
         assert!(shares[2] > 0.8, "{upload} {arrived:?}");
         // A sender that gets less than one packet would stop for good.
         assert!(transfer.smallest >= DATA + 20, "{}", transfer.smallest);
+    }
+}
+
+#[test]
+fn both_directions_keep_the_floor_beside_others() {
+    let given = ControlParameters::new().with("at_least_bps", 2e6);
+    let floor = Floor::new(&kernel_parameters("netnice", &given).unwrap());
+    for upload in [false, true] {
+        let transfer = Transfer::run(upload, floor);
+        let shares = [4..10, 12..20, 22..30].map(|seconds| transfer.share(seconds));
+        let arrived = transfer.arrived;
+        assert!(shares[0] > 0.9, "{upload} {arrived:?}");
+        // 2 Mb/s of data of 10 with headers.
+        assert!((0.19..0.24).contains(&shares[1]), "{upload} {arrived:?}");
+        assert!(shares[2] > 0.8, "{upload} {arrived:?}");
     }
 }

@@ -142,23 +142,19 @@ impl LowPriority {
         })
     }
 
-    /// Returns whether uTP is governed. There, low priority has no floor.
+    /// Returns whether uTP is governed.
     fn utp(&self, settings: &Settings) -> Result<Utp, clap::Error> {
-        let without_effect = if !settings.control.is_low_priority() {
-            Some(format!("--control {}", settings.control.name()))
-        } else if settings.floor() > 0 {
-            Some("--at-least, which is for TCP".to_owned())
-        } else {
-            None
-        };
-        match (self.udp, without_effect) {
-            (Some(YesNo::Yes), Some(other)) => {
-                let message = format!("--udp yes has no effect with {other}\n");
+        match self.udp {
+            Some(YesNo::Yes) if !settings.control.is_low_priority() => {
+                let message = format!(
+                    "--udp yes has no effect with --control {}\n",
+                    settings.control.name()
+                );
                 Err(clap::Error::raw(ErrorKind::ArgumentConflict, message))
             }
-            (Some(YesNo::Yes), None) => Ok(Utp::Yes),
-            (Some(YesNo::No), _) => Ok(Utp::No),
-            (None, _) => Ok(Utp::WherePossible),
+            Some(YesNo::Yes) => Ok(Utp::Yes),
+            Some(YesNo::No) => Ok(Utp::No),
+            None => Ok(Utp::WherePossible),
         }
     }
 
@@ -381,10 +377,6 @@ mod tests {
             (
                 "--control dstcp --udp yes",
                 "--udp yes has no effect with --control dstcp",
-            ),
-            (
-                "--at-least 2mbit --udp yes",
-                "--udp yes has no effect with --at-least, which is for TCP",
             ),
             (
                 "--control dstcp --no-dscp",

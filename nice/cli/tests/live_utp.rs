@@ -10,11 +10,14 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/utp.py"
 
 /// Runs the script behind a link whose far side serves, and returns its output.
 fn behind(name: &str, cgroup: &str) -> Value {
+    behind_with(&[name, env!("CARGO_BIN_EXE_netnice")], cgroup)
+}
+
+fn behind_with(arguments: &[&str], cgroup: &str) -> Value {
     let server = format!("exec python3 {SCRIPT} serve");
     let link = ["link", "--quiet", "--rate", "10mbit", "--delay", "20ms"];
     let queue = ["--queue", "83p", "--far", &server, "--"];
-    let script = ["python3", SCRIPT, name, env!("CARGO_BIN_EXE_netnice")];
-    let output = netnice(&[&link[..], &queue, &script].concat())
+    let output = netnice(&[&link[..], &queue, &["python3", SCRIPT], arguments].concat())
         .env("CGROUP", cgroup)
         .output()
         .unwrap();
@@ -68,6 +71,20 @@ fn an_upload_over_utp_yields_until_it_is_detached() {
             gives_way(found) && rate("after") > 3.0 * rate("beside")
         },
     );
+}
+
+/// The floor is 2 Mb/s: without it one packet goes in each round trip, a tenth of a megabit.
+#[test]
+fn uploads_and_downloads_over_utp_get_the_floor() {
+    for way in ["up", "down"] {
+        measure_until(
+            || behind_with(&["floor", env!("CARGO_BIN_EXE_netnice"), way], ""),
+            |found| {
+                let rate = |name: &str| found[name].as_f64().unwrap();
+                (1.7..2.6).contains(&rate("low")) && rate("rival") > 2.5 * rate("low")
+            },
+        );
+    }
 }
 
 #[test]

@@ -242,9 +242,9 @@ impl Keeper {
         let Ok(attacher) = opened else { return };
         let finished = || attacher.totals(cgroup.id()).unwrap_or_default();
         let (sums, _) = connections::of_group(cgroup.id(), finished);
-        let moved = (sums.totals.bytes_sent)
-            .max(sums.totals.bytes_received)
-            .max(sums.totals.receiving_bytes);
+        let sent = sums.totals.bytes_sent + sums.totals.utp_bytes_sent;
+        let received = sums.totals.bytes_received.max(sums.totals.receiving_bytes);
+        let moved = sent.max(received + sums.totals.utp_bytes_received);
         let outlook = transfer.look(moved, cgroup);
         let floor = outlook.floor.max(self.least);
         // Where it fails the maps are opened again.

@@ -87,9 +87,8 @@ impl Settings {
         bits.div_ceil(8)
     }
 
-    /// Returns true if uTP is to be governed where it can be. A floor is one of TCP connections, and low priority beside it would
-    /// break what it promises.
+    /// Returns true if uTP is to be governed where it can be.
     pub(crate) fn wants_utp(&self) -> bool {
-        self.utp != Utp::No && self.control.is_low_priority() && self.floor() == 0
+        self.utp != Utp::No && self.control.is_low_priority()
     }
 }

@@ -73,7 +73,7 @@ Scope:
   hstcplp sets under that control and otherwise netnice's: by round trips where the peer sends no \
   timestamps; not over loopback, and not with Multipath TCP. uTP, which BitTorrent uses over UDP, is \
   governed in both directions as root only, by netnice's policy, at the network interfaces that are \
-  there when the command starts (Linux 6.6); --udp no leaves it alone, and so do --at-least and --by. Not \
+  there when the command starts (Linux 6.6); --udp no leaves it alone. Not \
   covered are other UDP, and so QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket \
   that was handed in listening. A socket handed in without a connection gets the control, too, but \
   not one that the command receives later from a program outside (SCM_RIGHTS). Under root, what a \
@@ -188,7 +188,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         no_quic: arguments.no_quic,
         ..settings
     };
-    let settings = without_deadline(arguments, settings)?;
     let (name, rest) = arguments
         .command
         .split_first()
@@ -216,21 +215,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let error = become_command(&program, &arguments.command)?;
     drop(entered);
     Ok(cannot_run(name, &error.into()))
-}
-
-/// Leaves uTP alone where there is a deadline: what it moves is not counted, and it has no floor.
-fn without_deadline(arguments: &Arguments, settings: Settings) -> Result<Settings> {
-    match (arguments.by, settings.utp) {
-        (None, _) => Ok(settings),
-        (Some(_), Utp::Yes) => {
-            let message = "--udp yes has no effect with --by, which is for TCP\n";
-            Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into())
-        }
-        (Some(_), _) => Ok(Settings {
-            utp: Utp::No,
-            ..settings
-        }),
-    }
 }
 
 /// Sets low priority for this process, and reports what is unavailable. A backup that does not start is worse than one

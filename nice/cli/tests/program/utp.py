@@ -6,6 +6,7 @@ utp.py down|up SECONDS          one transfer; prints a line once it is connected
 utp.py rival down|up SECONDS    the same over TCP, by cubic
 utp.py run NETNICE              a download by IPv6 under `run`: alone, beside the rival, and after it
 utp.py attach NETNICE           an upload by IPv4 in an attached cgroup: alone, beside the rival, and after `detach`
+utp.py floor NETNICE down|up    a transfer under `run --at-least 2mbit` beside the rival
 utp.py told NETNICE             what `run --json` says of a short download, with --udp yes and no
 
 The sender's own control is that of Reno, which takes what it can get: what yields is governed by the window.
@@ -310,6 +311,14 @@ def attach(netnice: str) -> None:
     found = {"alone": mean(low_rates[3:6]), "beside": mean(low_rates[8:11]), "after": mean(low_rates[13:16])}
     found |= {"rival": mean(rates[2:5]), "errors": errors(), "shown": shown}
     print(json.dumps(found))
+
+
+def floor(netnice: str, way: str) -> None:
+    me = [sys.executable, __file__]
+    low = start(netnice, "run", "--at-least", "2mbit", "--udp", "yes", "--", *me, way, "16")
+    rates, _ = ended(start(*me, "rival", way, "14"))
+    low_rates, _ = ended(low)
+    print(json.dumps({"low": mean(low_rates[6:14]), "rival": mean(rates[6:])}))
 
 
 def told(netnice: str) -> None:

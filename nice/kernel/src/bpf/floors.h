@@ -16,34 +16,36 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } floor_rates SEC(".maps");
 
-/* The floors of the object's direction, by group. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, u64);
-	__type(value, struct floor);
-} floors SEC(".maps");
-
 /*
- * Returns the floor of a group, with its rate as of now; NULL without one. Not inlined: kernels before 6.6
- * round the stack of each function up to 32 bytes, and netnice's would exceed 512 with what this needs.
+ * Declares the floors of a direction, by group, which TCP and uTP share, and the function that returns the
+ * floor of a group, with its rate as of now; NULL without one. It is not inlined: kernels before 6.6 round
+ * the stack of each function up to 32 bytes, and netnice's would exceed 512 with what this needs.
  */
-static __noinline struct floor *floor_of(u64 group)
-{
-	const u64 *bytes_per_s = group ? bpf_map_lookup_elem(&floor_rates, &group) : 0;
-	struct floor unknown = {};
-	struct floor *floor;
-
-	if (!bytes_per_s || !*bytes_per_s)
-		return 0;
-	floor = bpf_map_lookup_elem(&floors, &group);
-	if (!floor) {
-		bpf_map_update_elem(&floors, &group, &unknown, BPF_NOEXIST);
-		floor = bpf_map_lookup_elem(&floors, &group);
+#define FLOORS(name, find)                                                                         \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_LRU_HASH);                                               \
+		__uint(max_entries, 4096);                                                         \
+		__type(key, u64);                                                                  \
+		__type(value, struct floor);                                                       \
+		__uint(pinning, LIBBPF_PIN_BY_NAME);                                               \
+	} name SEC(".maps");                                                                       \
+                                                                                                   \
+	static __noinline struct floor *find(u64 group)                                            \
+	{                                                                                          \
+		const u64 *bytes_per_s = group ? bpf_map_lookup_elem(&floor_rates, &group) : 0;    \
+		struct floor unknown = {};                                                         \
+		struct floor *floor;                                                               \
+                                                                                                   \
+		if (!bytes_per_s || !*bytes_per_s)                                                 \
+			return 0;                                                                  \
+		floor = bpf_map_lookup_elem(&name, &group);                                        \
+		if (!floor) {                                                                      \
+			bpf_map_update_elem(&name, &group, &unknown, BPF_NOEXIST);                 \
+			floor = bpf_map_lookup_elem(&name, &group);                                \
+		}                                                                                  \
+		if (floor)                                                                         \
+			floor->bytes_per_s = *bytes_per_s;                                         \
+		return floor;                                                                      \
 	}
-	if (floor)
-		floor->bytes_per_s = *bytes_per_s;
-	return floor;
-}
 
 #endif

@@ -8,6 +8,8 @@
 
 char _license[] SEC("license") = "GPL";
 
+FLOORS(floors_sent, floor_sent)
+
 struct sender {
 	struct netnice policy;
 	struct floor_member member;
@@ -130,7 +132,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 	ack->ca_state = ca_state(sk);
 	ack->app_limited = sample->is_app_limited;
 	ack->retransmitted = sample->is_retrans;
-	floor = floor_of(state->group);
+	floor = floor_sent(state->group);
 	cwnd = netnice_floor_on_ack(&state->policy, floor ? floor : &no_floor, &state->member, ack,
 				    smoothed_rtt_us(tp), tp->mss_cache);
 	set_cwnd(tp, cwnd);

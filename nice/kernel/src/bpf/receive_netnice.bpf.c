@@ -10,30 +10,9 @@
 #include "floors.h"
 #include "netnice/netnice.h"
 #include "receiver_answer.h"
-#include "receiver_floor.h"
 #include "reception.h"
 
-/* Verified once, as receiver_answer() is. Hides a segment that is no evidence for low priority; returns whether it did. */
-__noinline u32 receiver_hidden(struct receiver *state, const struct receiver_floor *own,
-			       const struct receiver_segment *segment)
-{
-	if (!state || !own || !segment || !receiver_floor_is_hidden(state, own, segment))
-		return 0;
-	receiver_floor_hide(state, segment);
-	return 1;
-}
-
-/* Verified once, too. */
-__noinline u32 receiver_above_floor(const struct receiver *state, struct floor *floor,
-				    struct receiver_floor *own,
-				    const struct receiver_segment *segment, u32 low_bytes)
-{
-	if (!state || !floor || !own || !segment)
-		return 0;
-	return receiver_floor_window(state, floor, own, segment, low_bytes);
-}
-
-/* Verified once, too. */
+/* Verified once, as receiver_answer() is. */
 __noinline u32 receiver_timed(struct receiver_round_trip *trip, const struct receiver *state,
 			      struct receiver_segment *segment,
 			      const struct receiver_advertised *advertised)
@@ -57,6 +36,8 @@ struct governed {
 };
 
 char _license[] SEC("license") = "GPL";
+
+FLOORS(floors_received, floor_received)
 
 /* A group's path from one host; IPv4 addresses take the first word. */
 struct path_key {
@@ -147,7 +128,7 @@ static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struc
 	struct receiver *receiver = &state->receiver;
 	struct receiver_path *path = path_of(ops, own->record.group);
 	struct receiver_group *group = group_of(own->record.group);
-	struct floor *floor = floor_of(own->record.group);
+	struct floor *floor = floor_received(own->record.group);
 	u32 number = (u32)bpf_get_socket_cookie(ops) | 1U << 31;
 	u32 window, rtt_us;
 
@@ -161,15 +142,7 @@ static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struc
 		segment->may_close = receiver_others_probe(group, number, segment->now_us);
 	if (path)
 		receiver_adopt_path(receiver, path, segment);
-	if (floor && receiver_hidden(receiver, &state->floor, segment))
-		window = receiver->window_bytes;
-	else
-		window = receiver_answer(receiver, segment);
-	if (floor)
-		window = policy_max(window, receiver_above_floor(receiver, floor, &state->floor,
-								 segment, window));
-	else
-		state->floor.window_bytes = 0;
+	window = receiver_answer_above(receiver, floor, &state->floor, segment);
 	if (path)
 		receiver_share_path(receiver, path, segment);
 	if (group)

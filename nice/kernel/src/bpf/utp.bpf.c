@@ -11,6 +11,7 @@
  */
 #include "cgroup_types.h"
 #include <bpf/bpf_helpers.h>
+#include "floors.h"
 #include "maps.h"
 #include "receiver_answer.h"
 #include "utp.h"
@@ -35,6 +36,9 @@ struct {
 	__type(key, struct utp_key);
 	__type(value, struct utp_flow);
 } utp_flows SEC(".maps");
+
+FLOORS(floors_sent, floor_sent)
+FLOORS(floors_received, floor_received)
 
 /* Settings by group; user space writes and removes the entries. */
 struct {
@@ -233,9 +237,10 @@ static __always_inline void tell_yields(struct totals *sums, struct utp_side *si
 
 /* Asks the policy of a direction for the window. */
 static __always_inline void govern(struct __sk_buff *skb, struct found *found, struct totals *sums,
-				   struct utp_side *side, const struct receiver_segment *segment)
+				   struct utp_side *side, const struct receiver_segment *segment,
+				   struct floor *floor)
 {
-	u32 answer = receiver_answer(&side->receiver, segment);
+	u32 answer = receiver_answer_above(&side->receiver, floor, &side->floor, segment);
 
 	tell_yields(sums, side);
 	rewrite(skb, found, side, answer);
@@ -272,7 +277,7 @@ static __always_inline void departs(struct __sk_buff *skb, struct found *found)
 		__sync_fetch_and_add(&sums->utp_bytes_sent, bytes);
 	if (settings->receives &&
 	    utp_segment_of_departure(flow, &settings->parameters, &found->packet, now_us, &segment))
-		govern(skb, found, sums, &flow->arriving, &segment);
+		govern(skb, found, sums, &flow->arriving, &segment, floor_received(group));
 }
 
 static __always_inline void arrives(struct __sk_buff *skb, struct found *found)
@@ -299,7 +304,7 @@ static __always_inline void arrives(struct __sk_buff *skb, struct found *found)
 		__sync_fetch_and_add(&sums->utp_bytes_received, bytes);
 	if (settings->sends &&
 	    utp_segment_of_arrival(flow, &settings->parameters, &found->packet, now_us, &segment))
-		govern(skb, found, sums, &flow->leaving, &segment);
+		govern(skb, found, sums, &flow->leaving, &segment, floor_sent(group));
 }
 
 /* At both ways of an interface, so that the kernel verifies the policy once. */
