@@ -28,7 +28,7 @@ impl Control {
     /// Returns the control that a command line names: a control, or the path of a C file.
     ///
     /// # Errors
-    /// If the file's name has other characters than letters, digits, `-`, `_` and `.`: it becomes part of names of
+    /// If there is no such control, or if the file's name has other characters than letters, digits, `-`, `_` and `.`: it becomes part of names of
     /// scenarios and commands.
     pub(crate) fn given(given: &str) -> Result<Control, PlanError> {
         let written = CongestionControl {
@@ -36,6 +36,8 @@ impl Control {
             ..CongestionControl::default()
         };
         if !written.is_file() {
+            let unknown = |(_, message)| PlanError::Control(message);
+            written.check().map_err(unknown)?;
             return Ok(Control::named(given));
         }
         let path = absolute(given).map_err(at(Path::new(given)))?;
@@ -59,5 +61,17 @@ impl Control {
             Some(_) => format!("./{}", self.name),
             None => self.name.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Control;
+
+    #[test]
+    fn an_unknown_control_is_named_without_a_file() {
+        let error = Control::given("nosuch").unwrap_err().to_string();
+        let expected = "there is no congestion control `nosuch`; allowed: reno, cubic";
+        assert!(error.starts_with(expected), "{error}");
     }
 }

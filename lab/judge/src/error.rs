@@ -28,7 +28,10 @@ pub enum PlanError {
     /// Two C files would have the same scenarios.
     #[error("two of the controls are called {0}: call one otherwise")]
     SameName(String),
-    /// A control does not exist.
+    /// There is no such control.
+    #[error("{0}")]
+    Control(String),
+    /// A scenario of the plan is wrong.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// A run failed.

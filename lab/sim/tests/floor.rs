@@ -266,7 +266,7 @@ fn one_connection_gets_the_floor_beside_bbr() {
     assert!(got > 0.95 * seat.min(FLOOR) && got < 1.1 * seat.max(FLOOR));
 }
 
-/// 120 MB within 400 s of a line that one other has for 150 s in the middle. The transfer has low priority while there is time.
+/// 120 MB within 300 s of a line that another flow shares from 50 s on. The transfer has low priority while there is time.
 #[test]
 fn a_deadline_is_met_by_a_late_floor() {
     let bed = |by: &str| {

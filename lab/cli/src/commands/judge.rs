@@ -130,6 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = match plan {
         Err(
             error @ (PlanError::Unknown { .. }
+            | PlanError::Control(_)
             | PlanError::ControlName(_)
             | PlanError::SameName(_)
             | PlanError::Scenario(_)),

@@ -78,9 +78,11 @@ impl CongestionControl {
         Ok(())
     }
 
-    /// An error where there is no such control, or it does not take these parameters: the parameter, where one is wrong,
-    /// and the message.
-    pub(crate) fn check(&self) -> Result<(), (Option<String>, String)> {
+    /// Checks the name and the parameters.
+    ///
+    /// # Errors
+    /// If there is no such control, or if it does not take these parameters: the parameter, where one is wrong, and the message.
+    pub fn check(&self) -> Result<(), (Option<String>, String)> {
         let refuse_all = |what: &str, why: &str| match self.parameters.keys().next() {
             None => Ok(()),
             Some(parameter) => Err((
