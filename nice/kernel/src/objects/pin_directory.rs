@@ -99,6 +99,11 @@ pub(crate) fn make_directory(path: &Path) -> Result<()> {
     }
 }
 
+/// Returns true if the directory was removed, but is still mounted at its path: nobody can make it anew.
+fn is_removed(home: &Path) -> bool {
+    fs::metadata(home).is_ok_and(|there| there.nlink() == 0)
+}
+
 /// Opens and locks a file in `home`, and ensures that the path still names it.
 pub(crate) fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Locked> {
     let path = home.join(name);
@@ -113,7 +118,7 @@ pub(crate) fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Locked> {
             .open(&path)
         {
             // The last user removed the directory meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_removed(home) => continue,
             other => other.doing(|| format!("opening {}", path.display()))?,
         };
         let opened = file
@@ -123,5 +128,24 @@ pub(crate) fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Locked> {
         if fs::metadata(&path).is_ok_and(|there| there.ino() == opened.ino()) {
             return Ok(lock);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn a_removed_directory_is_an_error_and_no_endless_loop() {
+        let home = std::env::temp_dir().join(format!("netnice-removed-{}", std::process::id()));
+        fs::create_dir(&home).expect("a directory");
+        let kept = fs::File::open(&home).expect("opened");
+        fs::remove_dir(&home).expect("removed");
+        // As where it is the source of a bind mount, the path leads to what was removed.
+        let mounted = format!("/proc/self/fd/{}/.", kept.as_raw_fd());
+        let error = lock(Path::new(&mounted), "lock", FlockArg::LockShared).expect_err("removed");
+        assert!(error.to_string().contains("lock"), "{error}");
     }
 }
