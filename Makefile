@@ -29,10 +29,10 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	tests/outside/run tests/outside/inside tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
 SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
-	tools/prerequisites tools/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside validation/linux/inside
+	tools/prerequisites tools/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/debian tests/kernels/inside upstream/run upstream/inside validation/linux/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-live test-kernels outside test-systemd test-ansible test-packages test-distributions test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-live test-kernels outside test-systemd test-ansible test-packages test-distributions test-nri test-prometheus test-dashboard test-python test-cluster upstream wheel deb rpm tarball release \
 	prove fuzz chaos peers lint audit format pictures book compare-ns install
 
 help: ## Show this list
@@ -67,6 +67,10 @@ test-kernels: ## Try it on Debian's kernels from 6.1 to the newest, and locked d
 outside: ## Measure netnice and rivals by programs of others over links of others, in qemu: half an hour, no root; ARGS=--keep
 	@tools/prerequisites build kernels outside
 	tests/outside/run $(ARGS)
+
+upstream: ## Apply the patches for Linux to Debian's newest kernel, build them, and try them in qemu: an hour, no root
+	@tools/prerequisites build kernels
+	upstream/run $(ARGS)
 
 $(PYTHON_ENVIRONMENT)/installed: python/requirements.lock
 	@tools/prerequisites build python
