@@ -26,7 +26,13 @@ pub struct Claim {
     /// One of the values that the paper's argument rests on.
     #[serde(default)]
     pub central: bool,
+    /// A setting that the paper leaves open was chosen because ours comes near to this value with it.
+    #[serde(default)]
+    pub fitted: bool,
 }
+
+/// A reported number is reproduced within this part of it.
+pub(crate) const TOLERANCE: f64 = 0.1;
 
 /// The reported value of a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -156,24 +162,26 @@ impl Verdict {
 }
 
 impl Claim {
-    /// A reported number, reproduced within `tolerance` of it.
-    pub fn value(
-        key: &str,
-        what: &str,
-        unit: &str,
-        (reported, tolerance): (f64, f64),
-        place: &str,
-    ) -> Claim {
+    /// A reported number, reproduced within a tenth of it.
+    pub fn value(key: &str, what: &str, unit: &str, reported: f64, place: &str) -> Claim {
         Claim {
             key: key.to_owned(),
             what: what.to_owned(),
             unit: unit.to_owned(),
             reported: Reported::Value(reported),
             place: place.to_owned(),
-            rule: Rule::within(reported, tolerance),
+            rule: Rule::within(reported, TOLERANCE * reported.abs()),
             conclusion: None,
             central: false,
+            fitted: false,
         }
+    }
+
+    /// With another rule: where a tenth is less than the paper's rounding, or more than its measurement leaves open.
+    #[must_use]
+    pub fn judged_by(mut self, rule: Rule) -> Claim {
+        self.rule = rule;
+        self
     }
 
     /// A statement, reproduced where our value is as `rule` says.
@@ -193,10 +201,11 @@ impl Claim {
             rule,
             conclusion: None,
             central: false,
+            fitted: false,
         }
     }
 
-    /// With a weaker statement, which holds where our value is as `rule` says.
+    /// With a weaker statement of the paper's own, which holds where our value is as `rule` says.
     #[must_use]
     pub fn concluding(mut self, statement: &str, rule: Rule) -> Claim {
         self.conclusion = Some(Conclusion {
@@ -210,6 +219,13 @@ impl Claim {
     #[must_use]
     pub fn central(mut self) -> Claim {
         self.central = true;
+        self
+    }
+
+    /// As a value by which a setting that the paper leaves open was chosen: it is counted apart.
+    #[must_use]
+    pub fn fitted(mut self) -> Claim {
+        self.fitted = true;
         self
     }
 
@@ -251,34 +267,36 @@ mod tests {
     }
 
     fn claim() -> Claim {
-        let conclusion = Rule::AtMost(6.0);
-        Claim::value("share", "share", "%", (2.7, 0.5), "Table I")
-            .concluding("a few per cent", conclusion)
+        Claim::value("share", "share", "%", 5.0, "Table I")
+            .concluding("a few per cent", Rule::AtMost(6.0))
     }
 
     #[test]
     fn verdicts_by_hand() {
         let verdict = |mean| claim().judge(&estimate(mean, 0.0)).verdict;
-        assert_eq!(verdict(2.7), Verdict::Reproduced);
-        assert_eq!(verdict(3.2), Verdict::Reproduced);
-        assert_eq!(verdict(3.3), Verdict::SameConclusion);
+        assert_eq!(verdict(4.5), Verdict::Reproduced);
+        assert_eq!(verdict(5.5), Verdict::Reproduced);
+        assert_eq!(verdict(5.6), Verdict::SameConclusion);
         assert_eq!(verdict(0.0), Verdict::SameConclusion);
         assert_eq!(verdict(6.1), Verdict::NotReproduced);
         let strict = Claim {
             conclusion: None,
             ..claim()
         };
-        let judged = strict.judge(&estimate(3.3, 0.0));
+        let judged = strict.judge(&estimate(5.6, 0.0));
         assert_eq!(judged.verdict, Verdict::NotReproduced);
+        let judged_by = claim().judged_by(Rule::within(5.0, 0.1));
+        let judged = judged_by.judge(&estimate(5.2, 0.0));
+        assert_eq!(judged.verdict, Verdict::SameConclusion);
     }
 
     #[test]
     fn a_verdict_is_certain_where_the_whole_interval_has_it() {
         let judge = |mean, half_width| claim().judge(&estimate(mean, half_width));
-        assert!(judge(2.7, 0.4).certain);
-        assert!(!judge(2.7, 0.6).certain);
-        assert!(judge(4.0, 0.7).certain);
-        assert!(!judge(5.8, 0.3).certain);
+        assert!(judge(5.0, 0.4).certain);
+        assert!(!judge(5.0, 0.6).certain);
+        assert!(judge(3.5, 0.7).certain);
+        assert!(!judge(5.8, 0.4).certain);
     }
 
     #[test]

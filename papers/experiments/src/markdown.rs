@@ -29,8 +29,10 @@ fn write_page(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
         "Made by `netnice reproduce {} --markdown FILE` with netnice {}; not written by hand. Ours are means with 95 %\n\
          confidence intervals, simulated unless the claim says otherwise. The rules of judgement were written down before\n\
          anything was run: *reproduced* is within a tolerance; *same conclusion* is another figure, from which follows what\n\
-         the paper concludes. A `?` says that the interval reaches over a bound. `report.html`, which the same command\n\
-         writes, has all values, figures, tables and choices; [reproduce.md](reproduce.md) says how to make it.\n",
+         the paper concludes. *Fitted* values are those by which a setting that the paper leaves open was chosen: that they\n\
+         agree says little. A `?` says that the interval reaches over a bound. `report.html`, which the same command\n\
+         writes, has all values, figures, tables and choices; [reproduce.md](reproduce.md) says how to make it, and how to\n\
+         read the verdicts.\n",
         efforts(outcomes),
         outcomes.version
     )?;
@@ -41,22 +43,28 @@ fn write_page(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
     write_not_reproduced(page, outcomes)
 }
 
-/// Counts the verdicts of each paper.
+/// Counts the verdicts of each paper, in parentheses those of fitted values.
 fn write_counts(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
     let columns = [
         "paper",
-        "values",
-        "reproduced",
-        "same conclusion",
-        "not reproduced",
+        "values (fitted)",
+        "reproduced (fitted)",
+        "same conclusion (fitted)",
+        "not reproduced (fitted)",
     ];
     let mut table = Table::new("", &columns);
     let mut row = |name: &str, paper: Option<Paper>| {
         let of_paper = |outcome: &&Outcome| paper.is_none_or(|paper| outcome.paper == paper);
         let counts = Counts::of(outcomes.outcomes.iter().filter(of_paper));
+        let fitted = Counts::fitted(outcomes.outcomes.iter().filter(of_paper));
         if counts.all() > 0 {
-            let mut cells = vec![name.to_owned(), counts.all().to_string()];
-            cells.extend(counts.each().map(|(_, count)| count.to_string()));
+            let cell = |count: usize, fitted: usize| match fitted {
+                0 => count.to_string(),
+                fitted => format!("{count} ({fitted})"),
+            };
+            let mut cells = vec![name.to_owned(), cell(counts.all(), fitted.all())];
+            let pairs = counts.each().into_iter().zip(fitted.each());
+            cells.extend(pairs.map(|((_, count), (_, fitted))| cell(count, fitted)));
             table.rows.push(cells);
         }
     };
@@ -84,7 +92,7 @@ fn write_central(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
                 value.claim.what.clone(),
                 value.reported(),
                 value.ours(),
-                value.judgement.words(),
+                value.verdict(),
             ];
             if on_kernel {
                 row.push(value.on_kernel().unwrap_or_default());

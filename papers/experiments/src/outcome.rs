@@ -138,6 +138,12 @@ impl ReportedValue {
         }
     }
 
+    /// The verdict in words, with a mark where the value was fitted.
+    pub fn verdict(&self) -> String {
+        let fitted = if self.claim.fitted { ", fitted" } else { "" };
+        format!("{}{fitted}", self.judgement.words())
+    }
+
     /// The value on a running kernel with its verdict, or why there is none; `None` where it was not asked for.
     pub fn on_kernel(&self) -> Option<String> {
         Some(match self.lab.as_ref()? {
@@ -306,30 +312,30 @@ mod tests {
     use super::*;
 
     fn claim() -> Claim {
-        Claim::value("share", "LP's share", "%", (2.7, 0.5), "Table I")
+        Claim::value("share", "LP's share", "%", 2.0, "Table I")
             .concluding("LP takes a few per cent", Rule::AtMost(6.0))
     }
 
     #[test]
     fn a_reason_stands_only_where_a_value_is_not_reproduced() {
         let ours = |mean| Estimate::of(&[mean]);
-        let good = judge(&claim(), ours(2.5), Some("the queue".to_owned()));
+        let good = judge(&claim(), ours(2.1), Some("the queue".to_owned()));
         assert_eq!(good.reason, None);
         assert_eq!(
             (good.reported(), good.ours()),
-            ("2.7 %".to_owned(), "2.50 %".to_owned())
+            ("2 %".to_owned(), "2.10 %".to_owned())
         );
         let other = judge(&claim(), ours(4.0), Some("the queue is short".to_owned()));
         assert_eq!(
             other.reason.as_deref(),
             Some(
-                "2.2 to 3.2 % would reproduce it; but LP takes a few per cent: the queue is short"
+                "1.8 to 2.2 % would reproduce it; but LP takes a few per cent: the queue is short"
             )
         );
         let bad = judge(&claim(), ours(40.0), None);
         assert_eq!(
             bad.reason.as_deref(),
-            Some("2.2 to 3.2 % would reproduce it")
+            Some("1.8 to 2.2 % would reproduce it")
         );
         let none = judge(&claim(), None, None);
         assert_eq!(none.judgement.verdict, Verdict::NotReproduced);

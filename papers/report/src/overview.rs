@@ -39,6 +39,7 @@ pub const FACTS: &[Fact] = &[
 /// The section.
 pub fn section(outcomes: &Outcomes, papers: &[(Paper, Vec<&Outcome>)]) -> Markup {
     let counts = Counts::of(&outcomes.outcomes);
+    let fitted = Counts::fitted(&outcomes.outcomes);
     let facts: Vec<(&Fact, &Outcome, &ReportedValue)> = FACTS
         .iter()
         .filter_map(|fact| found(fact, outcomes))
@@ -85,6 +86,11 @@ pub fn section(outcomes: &Outcomes, papers: &[(Paper, Vec<&Outcome>)]) -> Markup
                  the figure is another one, but what the paper concludes from it holds. "
                 b { (counts.not_reproduced) } " of " (counts.all())
                 " values are not reproduced; the reason stands beside each."
+                @if fitted.all() > 0 {
+                    " Of " (counts.all()) " values " b { (fitted.all()) } " are fitted: a setting that the paper leaves open was \
+                     chosen by them, so that it says little that they agree. Of these " (fitted.reproduced) " are reproduced, "
+                    (fitted.same_conclusion) " give the same conclusion and " (fitted.not_reproduced) " are not reproduced."
+                }
                 @if outcomes.outcomes.iter().any(|outcome| outcome.effort == Effort::Quick) {
                     " Runs are fewer and shorter than the papers' where an experiment was run with "
                     code { "--quick" } "; intervals say how much that leaves open."

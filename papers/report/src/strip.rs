@@ -123,7 +123,9 @@ mod tests {
 
     #[test]
     fn the_line_spans_all_that_is_on_it() {
-        let claim = Claim::value("", "", "", (10.0, 2.0), "").concluding("", Rule::AtMost(20.0));
+        let claim = Claim::value("", "", "", 10.0, "")
+            .judged_by(Rule::within(10.0, 2.0))
+            .concluding("", Rule::AtMost(20.0));
         let [least, largest] = domain(&value(claim.clone(), Some(30.0))).unwrap();
         // From 8 to 30, and 14 % of 22 on either side.
         assert!((least - 4.92).abs() < 1e-9 && (largest - 33.08).abs() < 1e-9);

@@ -180,6 +180,9 @@ fn rows(value: &ReportedValue) -> Markup {
                 td.side data-label="Side by side" { (strip::strip(value)) }
                 td.outcome data-label="Verdict" {
                     (badge(value.judgement.verdict, value.judgement.certain))
+                    @if claim.fitted {
+                        " " abbr title="A setting that the paper leaves open was chosen by this value: it is counted apart." { "fitted" }
+                    }
                 }
             }
             @if let Some(reason) = &value.reason {

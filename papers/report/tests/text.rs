@@ -56,6 +56,7 @@ fn the_report_is_complete() {
             figure.curves.iter().for_each(|curve| has(&curve.name));
         }
     }
+    assert!(page.contains("Of 7 values <b>2</b> are fitted"));
     // TCP at 0.05 s by hand: 0.5 + 0.1 sin(ln 0.05), and Student's t for three runs, 4.303, times 0.02 / sqrt(3).
     let lines = between(&page, "id=\"LP03-T1a-lines\"", "</figure>");
     assert!(lines[0].contains("0.4855<span class=\"interval\"> ± 0.04969"));

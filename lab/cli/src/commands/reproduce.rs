@@ -55,6 +55,8 @@ interval, and the verdict:
   same conclusion, other figure    it is not, but what the paper concludes from
                                    it holds
   not reproduced                   neither; the reason stands below
+  fitted                           a setting that the paper leaves open was chosen
+                                   by this value; it is counted apart
 A `?` says that the interval reaches over the bound: more runs may change the verdict.
 
 With --lab a line below each value says what this kernel gives, or why it gives nothing. A value is \

@@ -197,9 +197,10 @@ fn outcome(id: &str, paper: Paper) -> Outcome {
                     "tcplp",
                     "throughput of TCP-LP",
                     "% of the link",
-                    (2.7, 0.5),
+                    2.7,
                     "Table I",
                 )
+                .fitted()
                 .concluding("a few per cent", Rule::AtMost(6.0)),
                 &[2.6, 2.7, 2.9],
             ),
@@ -214,10 +215,7 @@ fn outcome(id: &str, paper: Paper) -> Outcome {
                 .concluding("nine tenths", Rule::AtLeast(90.0)),
                 &[93.0, 93.5],
             ),
-            value(
-                Claim::value("index", "index", "", (0.001, 0.0), "Table 4"),
-                &[0.8],
-            ),
+            value(Claim::value("index", "index", "", 0.001, "Table 4"), &[0.8]),
         ],
         figures: vec![],
         tables: vec![],

@@ -43,7 +43,7 @@ pub fn verdicts(outcomes: &Outcomes) -> String {
                 value.claim.what.clone(),
                 value.reported(),
                 value.ours(),
-                value.judgement.words(),
+                value.verdict(),
             ]);
             values.push(value);
         }
@@ -69,11 +69,18 @@ pub fn verdicts(outcomes: &Outcomes) -> String {
     let counts = Counts::of(&outcomes.outcomes);
     let _ = writeln!(
         report,
-        "\n{}: {} reproduced, {} same conclusion, {} not reproduced",
+        "\n{}: {}",
         text::count(counts.all() as u64, "value"),
-        counts.reproduced,
-        counts.same_conclusion,
-        counts.not_reproduced
+        counts.words()
     );
+    let fitted = Counts::fitted(&outcomes.outcomes);
+    if fitted.all() > 0 {
+        let _ = writeln!(
+            report,
+            "of these {} fitted, as a setting that the paper leaves open was chosen by them: {}",
+            fitted.all(),
+            fitted.words()
+        );
+    }
     report
 }

@@ -3,6 +3,7 @@
 
 use netnice_study::Scale;
 
+use crate::claim::TOLERANCE;
 use crate::definition::Choice;
 use crate::measured::MeasuredPoint;
 use crate::study::{Study, scenario};
@@ -139,7 +140,7 @@ pub(super) fn choices() -> Vec<Choice> {
     vec![
         Choice::new(
             "minimum RTO, delayed ACKs, spacing of early drops, window of TSW, marking above the maximum threshold",
-            "one setting for all scenarios, from the search: by the mean deviation over the 70 values of both tables the best are alike but for delayed ACKs, which three seeds do not tell apart; taken without, as is ns's default. 0.2 s, which is two ticks of 100 ms; an ACK for each packet; drops spaced as in RED's paper, not at least 1/p packets apart; 0.2 s; packets are marked wherever they would be dropped, as the text has it for a gateway in its last phase (DS 3.2.3)",
+            "fitted, one setting for all scenarios: by the mean deviation over the 70 values of both tables the best are alike but for delayed ACKs, which three seeds do not tell apart; taken without, as is ns's default. 0.2 s, which is two ticks of 100 ms; an ACK for each packet; drops spaced as in RED's paper, not at least 1/p packets apart; 0.2 s; packets are marked wherever they would be dropped, as the text has it for a gateway in its last phase (DS 3.2.3)",
         ),
         Choice::new(
             "RED's average and its slope above the maximum threshold",
@@ -173,13 +174,9 @@ pub(super) fn choices() -> Vec<Choice> {
     ]
 }
 
-/// A row of a search: the point's settings, how many deviations are within `tolerance`, and their mean in percent; and that mean.
-pub(super) fn deviation_row(
-    point: &MeasuredPoint<'_>,
-    deviations: &[f64],
-    tolerance: f64,
-) -> (Vec<String>, f64) {
-    let within = deviations.iter().filter(|&&part| part <= tolerance).count();
+/// A row of a search: the point's settings, how many deviations reproduce a value, and their mean in percent; and that mean.
+pub(super) fn deviation_row(point: &MeasuredPoint<'_>, deviations: &[f64]) -> (Vec<String>, f64) {
+    let within = deviations.iter().filter(|&&part| part <= TOLERANCE).count();
     let mean = deviations.iter().sum::<f64>() / deviations.len() as f64;
     let figures = [within.to_string(), format!("{:.1}", 100.0 * mean)];
     (point.values().chain(figures).collect(), mean)

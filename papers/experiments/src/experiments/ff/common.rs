@@ -35,7 +35,7 @@ pub(super) fn choices() -> Vec<Choice> {
     vec![
         Choice::new(
             "length of a run",
-            "15 s: what LP and Reno received, in packets of 1000 bytes, over their throughputs; the figures' axis of 15 minutes can only be seconds",
+            "15 s, fitted: what LP and Reno received, in packets of 1000 bytes, over their throughputs; the figures' axis of 15 minutes can only be seconds",
         ),
         Choice::new(
             "packets of 280 and 210 bytes",
@@ -43,7 +43,7 @@ pub(super) fn choices() -> Vec<Choice> {
         ),
         Choice::new(
             "rates of the bursts",
-            "those with which Reno and Vegas offer as many packets in 15 s as Table III has them send: 458 and 1077 kb/s",
+            "fitted, those with which Reno and Vegas offer as many packets in 15 s as Table III has them send: 458 and 1077 kb/s",
         ),
         Choice::new(
             "lengths of bursts and pauses, shape",

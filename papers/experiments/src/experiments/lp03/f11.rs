@@ -82,7 +82,7 @@ fn search(kind: Kind) -> Study {
 
 pub(crate) fn experiment() -> Experiment {
     let place = "V-B.1, Figure 11";
-    let about_half = Rule::between(0.4, 0.6);
+    let about_half = Rule::between(0.45, 0.55);
     let half = |key, what| {
         Claim::statement(
             key,
@@ -90,10 +90,6 @@ pub(crate) fn experiment() -> Experiment {
             "of the excess",
             ("about 50 %", about_half),
             place,
-        )
-        .concluding(
-            "much of the excess is lost at this period",
-            Rule::AtMost(0.8),
         )
     };
     let more = |key, what| {
@@ -105,10 +101,8 @@ pub(crate) fn experiment() -> Experiment {
             place,
         )
     };
-    let shape = |key, what| {
-        Claim::statement(key, what, "", ("similar shape", Rule::AtLeast(0.8)), place)
-            .concluding("the curves rise and fall together", Rule::AtLeast(0.5))
-    };
+    let shape =
+        |key, what| Claim::statement(key, what, "", ("similar shape", Rule::AtLeast(0.8)), place);
     let kind = |kind: Kind| kind.apply(study(kind.name()), "bulk", &[LINK]);
     Experiment {
         id: "LP03-F11",

@@ -45,8 +45,7 @@ pub(crate) fn experiment() -> Experiment {
                 "of the excess",
                 ("quickly overcome the problem", Rule::AtLeast(0.9)),
                 place,
-            )
-            .concluding("they use more than three quarters", Rule::AtLeast(0.75)),
+            ),
             Claim::statement(
                 "slower",
                 "five TCP-LP flows, of what five TCP flows use",

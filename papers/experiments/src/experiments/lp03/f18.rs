@@ -27,8 +27,7 @@ pub(crate) fn experiment() -> Experiment {
                 "%",
                 ("the benefit still holds", Rule::AtLeast(20.0)),
                 place,
-            )
-            .concluding("they are shorter", Rule::AtLeast(5.0)),
+            ),
             Claim::statement(
                 "less",
                 "the same less that on one bottleneck (Figure 15)",

@@ -27,8 +27,7 @@ pub(crate) fn experiment() -> Experiment {
                     Rule::AtLeast(90.0),
                 ),
                 place,
-            )
-            .concluding("it gets most of it", Rule::AtLeast(60.0)),
+            ),
             Claim::statement(
                 "small",
                 "TCP-LP with delta = 0.02, of what it gets with 0.15",
@@ -38,8 +37,7 @@ pub(crate) fn experiment() -> Experiment {
                     Rule::AtMost(80.0),
                 ),
                 place,
-            )
-            .concluding("they degrade it", Rule::AtMost(95.0)),
+            ),
         ],
         studies: vec![
             Cross::Acks.thresholds(),

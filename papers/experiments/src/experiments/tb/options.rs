@@ -37,10 +37,12 @@ pub(crate) fn experiment() -> Experiment {
                 "round_trip",
                 "TCP-LP by round-trip times against reverse traffic, of what it gets by one-way delays",
                 "%",
-                ("one-way delays are an essential requirement for low priority", Rule::AtMost(75.0)),
+                (
+                    "one-way delays are an essential requirement for low priority",
+                    Rule::AtMost(50.0),
+                ),
                 PLACE,
-            )
-            .concluding("less than by one-way delays", Rule::AtMost(95.0)),
+            ),
         ],
         studies: vec![
             against_reverse("e_one_way"),

@@ -57,8 +57,7 @@ pub(crate) fn experiment() -> Experiment {
                     Rule::AtLeast(80.0),
                 ),
                 PLACE,
-            )
-            .concluding("more than half", Rule::AtLeast(50.0)),
+            ),
             Claim::statement(
                 "many",
                 "ten flows of TCP-LP: part of the excess, mean over the periods",
@@ -68,16 +67,14 @@ pub(crate) fn experiment() -> Experiment {
                     Rule::AtLeast(80.0),
                 ),
                 PLACE,
-            )
-            .concluding("more than half", Rule::AtLeast(50.0)),
+            ),
             Claim::statement(
                 "long",
                 "one flow of TCP-LP at a period of 51.2 s: part of the excess",
                 "%",
                 ("a single flow utilizes the excess", Rule::AtLeast(80.0)),
                 PLACE,
-            )
-            .concluding("more than half", Rule::AtLeast(50.0)),
+            ),
         ],
         studies: vec![
             study("tcp", "reno", "1"),
