@@ -24,8 +24,24 @@ fn ids_are_those_of_their_paper_and_stand_once() {
 #[test]
 fn all_of_the_tcp_lp_paper_is_there() {
     let numbers = [
-        "T1a", "T1b", "F6", "F7", "F8", "F10", "F11", "F12", "F13", "F14", "F15", "F17", "F18",
-        "F20", "F21",
+        "T1a",
+        "T1b",
+        "F6",
+        "F7",
+        "F8",
+        "F10",
+        "F11",
+        "F12",
+        "F13",
+        "F14",
+        "F15",
+        "F17",
+        "F18",
+        "F20",
+        "F21",
+        "clock",
+        "parameters",
+        "mirrors",
     ];
     let expected: Vec<String> = numbers.iter().map(|id| format!("LP03-{id}")).collect();
     let lp03 = experiments::select(&["LP03".to_owned()]).unwrap();
@@ -102,6 +118,19 @@ fn every_claim_has_a_rule_that_what_is_reported_fulfils() {
             }
         }
     }
+}
+
+#[test]
+fn what_was_fitted_is_said_where_values_are() {
+    for experiment in experiments::all() {
+        let fitted = experiment.claims.iter().any(|claim| claim.fitted);
+        let mut choices = experiment.choices.iter();
+        let said = choices.any(|choice| choice.chosen.contains("fitted"));
+        assert!(!fitted || said, "{}", experiment.id);
+    }
+    let searched = experiments::select(&["DS-T3".to_owned(), "DS-T6".to_owned()]).unwrap();
+    let mut claims = searched.iter().flat_map(|experiment| &experiment.claims);
+    assert!(claims.all(|claim| claim.fitted));
 }
 
 /// An experiment with runs of a few seconds.

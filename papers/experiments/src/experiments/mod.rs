@@ -27,6 +27,9 @@ const EXPERIMENTS: &[fn() -> Experiment] = &[
     lp03::f18::experiment,
     lp03::f20::experiment,
     lp03::f21::experiment,
+    lp03::clock::experiment,
+    lp03::parameters::experiment,
+    lp03::mirrors::experiment,
     ff::t3::experiment,
     ff::f3_f5::experiment,
     ff::f6_f7::experiment,
@@ -40,10 +43,14 @@ const EXPERIMENTS: &[fn() -> Experiment] = &[
     hs::hs2::experiment,
     hs::hs3::experiment,
     hs::hs4::experiment,
+    hs::hs5::experiment,
+    ds::t1::experiment,
     ds::t3::experiment,
     ds::f3::experiment,
     ds::t4::experiment,
     ds::t6::experiment,
+    ds::tagging::experiment,
+    ds::precedence::experiment,
 ];
 
 /// All experiments.

@@ -4,6 +4,9 @@
 mod common;
 pub(super) mod f3;
 mod phases;
+pub(super) mod precedence;
+pub(super) mod t1;
 pub(super) mod t3;
 pub(super) mod t4;
 pub(super) mod t6;
+pub(super) mod tagging;

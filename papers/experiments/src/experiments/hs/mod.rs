@@ -7,3 +7,4 @@ pub(super) mod hs1;
 pub(super) mod hs2;
 pub(super) mod hs3;
 pub(super) mod hs4;
+pub(super) mod hs5;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kuzmanovic and Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data Transfer", INFOCOM 2003.
 
+pub(super) mod clock;
 mod common;
 pub(super) mod f10;
 pub(super) mod f11;
@@ -15,6 +16,8 @@ pub(super) mod f21;
 pub(super) mod f6;
 pub(super) mod f7;
 pub(super) mod f8;
+pub(super) mod mirrors;
+pub(super) mod parameters;
 pub(super) mod t1a;
 pub(super) mod t1b;
 mod threshold;
