@@ -112,6 +112,15 @@ impl Rule {
         Rule::between(value - tolerance, value + tolerance)
     }
 
+    /// Where it begins or ends to hold.
+    fn bounds(&self) -> Vec<f64> {
+        match *self {
+            Rule::Between { low, high } => vec![low, high],
+            Rule::AtLeast(bound) | Rule::AtMost(bound) => vec![bound],
+            Rule::Nothing => Vec::new(),
+        }
+    }
+
     /// Returns whether a value fulfils the rule.
     pub fn holds(&self, value: f64) -> bool {
         match *self {
@@ -244,10 +253,16 @@ impl Claim {
     pub fn judge(&self, ours: &Estimate) -> Judgement {
         let verdict = self.verdict(ours.mean);
         let half_width = ours.half_width_95.unwrap_or(0.0);
-        let ends = [ours.mean - half_width, ours.mean + half_width];
+        let (low, high) = (ours.mean - half_width, ours.mean + half_width);
+        // An interval may reach over all of a range.
+        let conclusion = self.conclusion.iter().map(|weaker| &weaker.rule);
+        let bounds = [&self.rule].into_iter().chain(conclusion);
+        let bounds = bounds.flat_map(Rule::bounds);
+        let within = bounds.filter(|bound| (low..=high).contains(bound));
+        let mut all = within.chain([low, high]);
         Judgement {
             verdict,
-            certain: ends.iter().all(|&end| self.verdict(end) == verdict),
+            certain: all.all(|value| self.verdict(value) == verdict),
         }
     }
 }
@@ -297,6 +312,9 @@ mod tests {
         assert!(!judge(5.0, 0.6).certain);
         assert!(judge(3.5, 0.7).certain);
         assert!(!judge(5.8, 0.4).certain);
+        // From 2 to 12, beyond all of 4.5 to 5.5 and 6.
+        assert!(!judge(7.0, 5.0).certain);
+        assert!(judge(7.0, 0.9).certain);
     }
 
     #[test]

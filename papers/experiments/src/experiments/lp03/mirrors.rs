@@ -177,11 +177,14 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         table.rows.push(row);
     }
     findings.tables.push(table);
-    let of_tcp = written_or_dash(tcp.estimate(in_order));
+    let [by_tcp, by_tcplp] = [tcp, tcplp].map(|point| {
+        let ordered = point.runs.iter().filter_map(|run| in_order(run));
+        ordered.filter(|&percent| percent > 0.0).count()
+    });
     findings.notes.push(format!(
-        "A download over TCP measures its share, and puts the four mirrors into the order of what is available in {of_tcp} % of the \
-         runs, TCP-LP in {} %.",
-        written_or_dash(tcplp.estimate(in_order))
+        "A download over TCP measures its share: of {} runs it puts the four mirrors into the order of what is available in \
+         {by_tcp}, TCP-LP in {by_tcplp}.",
+        tcp.runs.len()
     ));
     findings
 }

@@ -11,7 +11,7 @@ use crate::measured::{Measured, MeasuredPoint, queue};
 use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("lp03_many_flows.toml");
-const QUICK: Scale = Scale::new(2, 70);
+const QUICK: Scale = Scale::new(4, 70);
 const FULL: Scale = Scale::new(10, 70);
 const PLACE: &str = "III-D";
 
