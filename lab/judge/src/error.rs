@@ -31,6 +31,12 @@ pub enum PlanError {
     /// There is no such control.
     #[error("{0}")]
     Control(String),
+    /// The environments of a search are refused.
+    #[error("{0}")]
+    Space(String),
+    /// The directory has figures of other environments, or by another version.
+    #[error("{} holds a search of other environments, or by another version; give another directory", .0.display())]
+    OtherSearch(PathBuf),
     /// A scenario of the plan is wrong.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),

@@ -10,6 +10,7 @@
 //! - [`plan`]: all runs of a judgement; reuses finished ones.
 //! - [`cell`]: the figures of a control on a path beside a rival.
 //! - [`judgement`]: all cells, and the answers to the questions.
+//! - [`search`]: looks for the environments in which a control is worst.
 //! - [`page`], [`markdown`]: what people read.
 //!
 //! Nothing here runs a scenario: the caller gives a function that does, on the simulator or on a kernel.
@@ -26,6 +27,7 @@ pub mod path;
 pub mod plan;
 pub mod question;
 pub mod rival;
+pub mod search;
 
 pub use cell::Cell;
 pub use error::PlanError;

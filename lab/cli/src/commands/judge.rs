@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice judge`: congestion controls on a grid of paths and rivals.
 
+mod search;
+
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -40,6 +42,9 @@ Examples:
   On this kernel, in real time, as root:
       sudo netnice judge netnice bbr --lab --quick
 
+  The environments in which controls harm a rival most, fill least or share worst:
+      netnice judge netnice tcplp --search --out worst
+
   Interrupted? What is finished is kept, and not computed again:
       netnice judge --resume
 
@@ -56,6 +61,11 @@ The directory of --out:
                    lab`, and the C files
   runs/            what was measured of each run
 
+With --search it has, for each control and figure, up to ten scenarios of different kinds, the worst first, each as near to the plain path \
+as its figure allows (CONTROL.FIGURE.NUMBER.toml); search.json, a list of them with their figures, means over three seeds that the \
+search has not seen; and environments.jsonl, a line for each environment that was simulated, which --resume reads. Environments, their \
+ranges and the figures are a scenario with a last table, [search]: `netnice judge --list --search` prints it. docs/judge.md describes it.
+
 Needs root for --lab only. Exit codes: 0 done, whatever the figures; 1 failed, 2 wrong usage; 130 \
 interrupted.";
 
@@ -71,6 +81,22 @@ pub struct Arguments {
     /// On this kernel, in real time, on paths of at most 100 Mb/s; needs root
     #[arg(long)]
     lab: bool,
+    /// Look for the environments in which the controls are worst, instead: the published ones, which `--list --search` prints,
+    /// or those of this file; in the simulator
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        conflicts_with_all = ["lab", "quick", "paths", "rivals", "seeds"]
+    )]
+    search: Option<Option<PathBuf>>,
+    /// Environments that --search looks at for each control [default: 20000]
+    #[arg(long, value_name = "NUMBER", requires = "search", value_parser = text::whole_number::<usize>(1..=10_000_000))]
+    environments: Option<usize>,
+    /// Seed of --search: the same seed finds the same, whatever --jobs [default: 1]
+    #[arg(long, value_name = "NUMBER", requires = "search")]
+    seed: Option<u64>,
     /// Fewer paths and rivals, and shorter runs
     #[arg(long)]
     quick: bool,
@@ -106,7 +132,10 @@ pub struct Arguments {
 /// Runs the cells and writes the results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.list {
-        text::print(&list())?;
+        text::print(&match arguments.search {
+            Some(_) => netnice_judge::search::PUBLISHED.to_owned(),
+            None => list(),
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let effort = match arguments.quick {
@@ -117,6 +146,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         true => &["netnice".to_owned()][..],
         false => &arguments.controls,
     };
+    if let Some(file) = &arguments.search {
+        return search::run(arguments, file.as_deref(), controls);
+    }
     let seeds = arguments.seeds.unwrap_or(match effort {
         Effort::Quick => 1,
         Effort::Full => 3,
@@ -128,13 +160,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (paths, rivals) = (&arguments.paths, &arguments.rivals);
     let plan = Plan::new(controls, paths, rivals, effort, backend, seeds);
     let plan = match plan {
-        Err(
-            error @ (PlanError::Unknown { .. }
-            | PlanError::Control(_)
-            | PlanError::ControlName(_)
-            | PlanError::SameName(_)
-            | PlanError::Scenario(_)),
-        ) => {
+        Err(error) if is_usage(&error) => {
             for line in error.to_string().lines() {
                 say!("netnice: {line}");
             }
@@ -155,6 +181,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             code
         }
     }
+}
+
+/// A mistake of whoever called.
+fn is_usage(error: &PlanError) -> bool {
+    matches!(
+        error,
+        PlanError::Unknown { .. }
+            | PlanError::Control(_)
+            | PlanError::ControlName(_)
+            | PlanError::SameName(_)
+            | PlanError::Scenario(_)
+            | PlanError::Space(_)
+    )
 }
 
 fn judge(
