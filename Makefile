@@ -23,7 +23,7 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	tools/bench/mirrors tools/bench/paths tools/bench/programs.py tools/bench/start_up tools/bench/torrents tools/check-links tools/cli-reference tools/decisions tools/layout tools/make-link-traces tools/pictures tools/promises tools/prove tools/wording \
 	validation/compare_linux validation/compare_ns2 validation/compare_ns3 validation/comparison.py validation/farm \
 	validation/simulators.py validation/speed validation/linux/linux_cases.py validation/ns2/measure validation/ns2/cases.py \
-	validation/ns3/ns3_cases.py nice/cli/tests/program/downloads.py nice/cli/tests/program/utp.py \
+	validation/ns3/ns3_cases.py nice/cli/tests/program/downloads.py nice/cli/tests/program/utp.py nice/cli/tests/program/udp.py \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/ansible tests/vm/chaos tests/vm/machine.py \
 	tests/outside/run tests/outside/inside tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices

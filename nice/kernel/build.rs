@@ -68,6 +68,20 @@ fn main() {
     }
     table.push(']');
     fs::write(out.join("objects.rs"), table).expect("OUT_DIR can be written to");
+    compile_natively(policy);
+}
+
+/// Compiles what a process in the background asks of a policy.
+fn compile_natively(policy: &Path) {
+    let source = "src/udp/native.c";
+    println!("cargo::rerun-if-changed={source}");
+    cc::Build::new()
+        .file(source)
+        .include(policy)
+        .warnings(true)
+        .extra_warnings(true)
+        .warnings_into_errors(true)
+        .compile("netnice_aggregate");
 }
 
 /// Compiles a program. libbpf's linker leaves DWARF out of the object, which names directories of this machine.

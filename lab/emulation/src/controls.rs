@@ -9,7 +9,7 @@ use netnice_kernel::control::Control;
 use netnice_kernel::parameters::Parameters;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::receiving::ReceivingGroup;
-use netnice_kernel::settings::{Settings, Utp};
+use netnice_kernel::settings::{Settings, Udp};
 use netnice_scenario::model::{CongestionControl, Flow};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -177,7 +177,7 @@ fn settings_of(
         parameters,
         // The scenario sets the code point.
         mark: false,
-        utp: Utp::No,
+        udp: Udp::No,
         ..Settings::default()
     }))
 }

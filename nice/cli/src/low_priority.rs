@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser};
 use netnice_kernel::abi::Totals;
 use netnice_kernel::control::Control;
-use netnice_kernel::settings::{Direction, Settings, Utp};
+use netnice_kernel::settings::{Direction, Settings, Udp};
 use netnice_parameters::policies;
 
 use crate::parameter_options::{HEADING, ParameterOptions};
@@ -92,6 +92,19 @@ pub fn over_utp(totals: &Totals) -> Option<String> {
     })
 }
 
+/// Returns in words what was moved over other UDP in large packets, and what `told` says of it; `None` if nothing was moved.
+pub fn over_udp(totals: &Totals, told: Option<&str>) -> Option<String> {
+    let (sent, received) = (totals.udp_bytes_sent, totals.udp_bytes_received);
+    (sent + received > 0).then(|| {
+        format!(
+            "{} sent, {} received, {}",
+            text::bytes(sent),
+            text::bytes(received),
+            told.unwrap_or("not governed"),
+        )
+    })
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum YesNo {
     Yes,
@@ -134,16 +147,16 @@ impl LowPriority {
         };
         // Routers may serve packets with that mark last, and the floor would be none.
         let mark = control.is_low_priority() && !self.no_dscp && settings.floor() == 0;
-        let utp = self.utp(&settings)?;
+        let udp = self.udp(&settings)?;
         Ok(Settings {
             mark,
-            utp,
+            udp,
             ..settings
         })
     }
 
-    /// Returns whether uTP is governed.
-    fn utp(&self, settings: &Settings) -> Result<Utp, clap::Error> {
+    /// Returns whether UDP is governed.
+    fn udp(&self, settings: &Settings) -> Result<Udp, clap::Error> {
         match self.udp {
             Some(YesNo::Yes) if !settings.control.is_low_priority() => {
                 let message = format!(
@@ -152,9 +165,9 @@ impl LowPriority {
                 );
                 Err(clap::Error::raw(ErrorKind::ArgumentConflict, message))
             }
-            Some(YesNo::Yes) => Ok(Utp::Yes),
-            Some(YesNo::No) => Ok(Utp::No),
-            None => Ok(Utp::WherePossible),
+            Some(YesNo::Yes) => Ok(Udp::Yes),
+            Some(YesNo::No) => Ok(Udp::No),
+            None => Ok(Udp::WherePossible),
         }
     }
 
@@ -325,13 +338,13 @@ mod tests {
     }
 
     #[test]
-    fn utp_is_governed_unless_an_option_says_otherwise() {
-        for (line, utp) in [
-            ("", Utp::WherePossible),
-            ("--udp yes --control tcplp", Utp::Yes),
-            ("--udp no --control dstcp", Utp::No),
+    fn udp_is_governed_unless_an_option_says_otherwise() {
+        for (line, udp) in [
+            ("", Udp::WherePossible),
+            ("--udp yes --control tcplp", Udp::Yes),
+            ("--udp no --control dstcp", Udp::No),
         ] {
-            assert_eq!(settings(line).unwrap().utp, utp, "{line}");
+            assert_eq!(settings(line).unwrap().udp, udp, "{line}");
         }
     }
 

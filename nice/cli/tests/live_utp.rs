@@ -101,5 +101,5 @@ fn run_tells_what_was_moved_over_utp() {
 #[test]
 fn only_root_can_have_utp_governed() {
     let output = as_nobody(&["run", "--udp", "yes", "--", "true"]);
-    ended_in_one_line(&output, 1, "governing uTP needs root");
+    ended_in_one_line(&output, 1, "governing UDP needs root");
 }

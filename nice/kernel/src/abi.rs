@@ -107,6 +107,10 @@ pub struct Totals {
     pub utp_bytes_received: u64,
     /// Number of times these yielded to others, in both directions.
     pub utp_yields: u64,
+    /// Bytes of large packets of other UDP that left.
+    pub udp_bytes_sent: u64,
+    /// Bytes of large packets of other UDP that arrived.
+    pub udp_bytes_received: u64,
 }
 
 impl Totals {
@@ -129,6 +133,8 @@ impl Totals {
         self.utp_bytes_sent += other.utp_bytes_sent;
         self.utp_bytes_received += other.utp_bytes_received;
         self.utp_yields += other.utp_yields;
+        self.udp_bytes_sent += other.udp_bytes_sent;
+        self.udp_bytes_received += other.udp_bytes_received;
     }
 
     /// Returns how often a connection was left with a control that is not the cgroup's.
@@ -164,6 +170,9 @@ impl Totals {
             utp_bytes_received: (self.utp_bytes_received)
                 .saturating_sub(earlier.utp_bytes_received),
             utp_yields: self.utp_yields.saturating_sub(earlier.utp_yields),
+            udp_bytes_sent: self.udp_bytes_sent.saturating_sub(earlier.udp_bytes_sent),
+            udp_bytes_received: (self.udp_bytes_received)
+                .saturating_sub(earlier.udp_bytes_received),
         }
     }
 }
@@ -232,7 +241,8 @@ mod tests {
         assert_mirror!(&types, "totals", Totals {
             sockets, bytes_sent, bytes_received, yields, without_timestamps, receiving_sockets,
             receiving_bytes, receiving_yields, refused, displaced, restored, gave_way, receiving_gave_way,
-            utp_connections, utp_bytes_sent, utp_bytes_received, utp_yields
+            utp_connections, utp_bytes_sent, utp_bytes_received, utp_yields, udp_bytes_sent,
+            udp_bytes_received
         });
         assert_mirror!(&types, "finished", Finished { totals });
         assert_mirror!(&types, "decision", Transition {

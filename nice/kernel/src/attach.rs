@@ -10,10 +10,12 @@ use crate::error::{Error, Result, need_root};
 use crate::objects::pin_directory;
 use crate::renice::{self, Outcome};
 use crate::runtime::journal::{self, Kind, Record};
+use crate::runtime::keepers;
 use crate::runtime::pins::Pins;
 use crate::settings::Settings;
 use crate::sockets::connections;
 use crate::systemd;
+use crate::udp;
 
 /// The process that is systemd.
 const SYSTEMD: i32 = 1;
@@ -57,6 +59,7 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     // Without a place for them nothing but the sums is missing.
     let _ = attacher.count(cgroup.id());
     attacher.attach(cgroup, settings)?;
+    udp::keep(cgroup, settings, Kind::Attached, &pins)?;
     drop(record);
     let processes = cgroup.processes_beneath()?;
     let settings = &Settings {
@@ -138,6 +141,7 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     attachment::detach(cgroup)?;
     attacher.storage().forget_totals(cgroup.id());
     attacher.forget_settings(cgroup.id())?;
+    keepers::forget(pins.home(), cgroup.id());
     journal::forget_lost(pins.home(), cgroup.path(), None);
     let mut outcome = renice::set_open(&cgroup.processes_beneath()?, None, &attacher);
     outcome.future = true;

@@ -139,6 +139,12 @@ pub enum Error {
         /// What is missing.
         reason: String,
     },
+    /// UDP other than uTP was to be governed in any case.
+    #[error("UDP cannot be governed here: {reason}; without --udp yes the rest is governed")]
+    NoUdp {
+        /// What is missing.
+        reason: String,
+    },
     /// The process belongs to another user.
     #[error("process {pid} belongs to another user, or hides its files: use sudo")]
     NotOurs {
@@ -214,6 +220,7 @@ impl Error {
                 | Self::OuterSupervisor
                 | Self::Foreign { .. }
                 | Self::NoUtp { .. }
+                | Self::NoUdp { .. }
         )
     }
 

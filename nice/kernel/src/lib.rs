@@ -32,6 +32,7 @@ pub mod settings;
 pub mod sockets;
 mod supervisor;
 pub mod systemd;
+mod udp;
 
 pub use cgroup::{attachment, others};
 pub use error::{Error, Result, need_root};

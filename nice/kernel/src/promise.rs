@@ -19,6 +19,7 @@ use crate::error::{Context, Result};
 use crate::objects::pin_directory;
 use crate::renice;
 use crate::runtime::background;
+use crate::runtime::keepers;
 use crate::runtime::log;
 use crate::runtime::pins::Pins;
 use crate::sockets::connections;
@@ -343,6 +344,7 @@ fn release(cgroup: &Cgroup) -> Result<()> {
     let attacher = Attacher::open(&pins)?;
     attachment::detach(cgroup)?;
     attacher.forget_settings(cgroup.id())?;
+    keepers::forget(pins.home(), cgroup.id());
     renice::set_open(&cgroup.processes_beneath()?, None, &attacher);
     pins.close()?;
     Ok(())

@@ -11,7 +11,7 @@ use crate::objects::control::Control;
 use crate::objects::parameters::Parameters;
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
-use crate::settings::{Direction, Settings, Utp};
+use crate::settings::{Direction, Settings, Udp};
 
 /// A cgroup without processes, whose sockets receive at low priority.
 pub struct ReceivingGroup {
@@ -28,7 +28,7 @@ impl ReceivingGroup {
             parameters,
             mark: false,
             direction: Direction::Receive,
-            utp: Utp::No,
+            udp: Udp::No,
             ..Settings::default()
         };
         let (_, attacher) = Attacher::with(&settings, pins)?;

@@ -17,7 +17,7 @@ use crate::objects::control::is_ours;
 use crate::runtime::guard::remove_when_empty;
 use crate::runtime::journal::{Kind, Record};
 use crate::runtime::pins::Pins;
-use crate::settings::{Settings, Utp};
+use crate::settings::{Settings, Udp};
 use crate::sockets::process::{self, Handle};
 use crate::sockets::storage::SocketStorage;
 use crate::sockets::{governance, options};
@@ -73,9 +73,9 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
                 action: "governing what is received",
             });
         }
-        if settings.utp == Utp::Yes {
+        if settings.udp == Udp::Yes {
             return Err(Error::NeedsRoot {
-                action: "governing uTP",
+                action: "governing UDP",
             });
         }
         reachable(pid)?;

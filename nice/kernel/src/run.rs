@@ -14,14 +14,16 @@ use crate::objects::pin_directory::PinDirectory;
 use crate::promise::{self, Promise};
 use crate::runtime::guard::remove_when_empty;
 use crate::runtime::journal::{self, Kind, Record};
+use crate::runtime::keepers;
 use crate::runtime::pins::Pins;
-use crate::settings::{Direction, Settings, Utp};
+use crate::settings::{Direction, Settings, Udp};
 use crate::sockets::connections::{self, Connection, Sums};
 use crate::sockets::decisions::Recorder;
 use crate::sockets::handed_in::{self, HandedIn};
 use crate::sockets::process;
 use crate::sockets::storage::SocketStorage;
 use crate::supervisor::{self, Supervised};
+use crate::udp;
 
 /// Proof that this process has low priority; reports the sums of its connections.
 pub struct Entered {
@@ -82,7 +84,7 @@ pub fn enter(settings: &Settings, promise: &Promise) -> Result<Entered> {
 fn may_be_supervised(settings: &Settings, promise: &Promise) -> bool {
     settings.direction.sends()
         && !settings.no_quic
-        && settings.utp != Utp::Yes
+        && settings.udp != Udp::Yes
         && promise.is_empty()
 }
 
@@ -102,9 +104,9 @@ fn enter_as_user(settings: &Settings, promise: &Promise) -> Result<Entered> {
             action: "refusing QUIC",
         });
     }
-    if settings.utp == Utp::Yes {
+    if settings.udp == Udp::Yes {
         return Err(Error::NeedsRoot {
-            action: "governing uTP",
+            action: "governing UDP",
         });
     }
     enter_supervisor_without_pins(settings)
@@ -175,6 +177,7 @@ fn enter_cgroup(
         }
     };
     remove_when_empty(&cgroup, settings)?;
+    udp::keep(&cgroup, settings, Kind::Made, pins)?;
     if !promise.is_empty() {
         promise::keep(promise, &cgroup, settings.floor())?;
     }
@@ -304,6 +307,14 @@ impl Entered {
     pub fn utp_refused(&self) -> Option<&str> {
         match &self.how {
             How::Cgroup(own) => own.attacher.utp_refused(),
+            How::Supervised(..) | How::Already => None,
+        }
+    }
+
+    /// Returns what there is to tell of UDP other than uTP: how it is governed, or why not.
+    pub fn other_udp(&self) -> Option<String> {
+        match &self.how {
+            How::Cgroup(own) => keepers::told(own._pins.home(), own.group),
             How::Supervised(..) | How::Already => None,
         }
     }

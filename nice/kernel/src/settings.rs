@@ -28,9 +28,9 @@ impl Direction {
     }
 }
 
-/// Whether uTP, BitTorrent's protocol over UDP, is governed.
+/// Whether UDP is governed: uTP by its own window, all other by a queue of ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Utp {
+pub enum Udp {
     /// Where the kernel and the rights permit it, in cgroups only.
     #[default]
     WherePossible,
@@ -53,8 +53,8 @@ pub struct Settings {
     pub mark: bool,
     /// True if UDP to port 443, which is QUIC, is refused, so that programs fall back to TCP. In cgroups only.
     pub no_quic: bool,
-    /// Whether uTP is governed, by netnice's policy whatever the control is.
-    pub utp: Utp,
+    /// Whether UDP is governed, by netnice's policy whatever the control is.
+    pub udp: Udp,
     /// Group in whose floor connections have a part that are governed one by one, as those open already; 0 for none.
     pub group: u64,
     /// Direction in which data gets low priority. The control, its mark and the guard over both apply to sent data.
@@ -69,7 +69,7 @@ impl Default for Settings {
             parameters: Parameters::default(),
             mark: true,
             no_quic: false,
-            utp: Utp::default(),
+            udp: Udp::default(),
             group: 0,
             direction: Direction::default(),
         }
@@ -88,7 +88,12 @@ impl Settings {
     }
 
     /// Returns true if uTP is to be governed where it can be.
-    pub(crate) fn wants_utp(&self) -> bool {
-        self.utp != Utp::No && self.control.is_low_priority()
+    pub(crate) fn wants_udp(&self) -> bool {
+        self.udp != Udp::No && self.control.is_low_priority()
+    }
+
+    /// Returns true if UDP other than uTP is to be governed where it can be. A floor is of TCP and uTP alone.
+    pub(crate) fn wants_other_udp(&self) -> bool {
+        self.wants_udp() && self.direction.sends() && self.floor() == 0
     }
 }

@@ -17,7 +17,7 @@ use netnice_kernel::connections::OwnReceptions;
 use netnice_kernel::need_root;
 use netnice_kernel::promise::Promise;
 use netnice_kernel::run::enter;
-use netnice_kernel::settings::{Direction, Settings, Utp};
+use netnice_kernel::settings::{Direction, Settings, Udp};
 use netnice_queue::Bytes;
 use nix::sys::signal::Signal;
 use ureq::http::Uri;
@@ -130,7 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let signals = HeldSignals::hold()?;
     let settings = Settings {
         direction: Direction::Receive,
-        utp: Utp::No,
+        udp: Udp::No,
         ..Settings::default()
     };
     let entered = enter(&settings, &Promise::default())?;

@@ -21,7 +21,7 @@ use netnice_kernel::handed_in::HandedIn;
 use netnice_kernel::others::Other;
 use netnice_kernel::promise::{Deadline, Promise};
 use netnice_kernel::run::{Entered, Outside, enter};
-use netnice_kernel::settings::{Direction, Settings, Utp};
+use netnice_kernel::settings::{Direction, Settings, Udp};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, raise, signal};
@@ -204,12 +204,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return run_and_tell(arguments, &program, rest, &settings);
     }
     // Nobody waits for what is not known before the command has begun.
-    let settings = match settings.utp {
-        Utp::WherePossible => Settings {
-            utp: Utp::Soon,
+    let settings = match settings.udp {
+        Udp::WherePossible => Settings {
+            udp: Udp::Soon,
             ..settings
         },
-        Utp::Soon | Utp::Yes | Utp::No => settings,
+        Udp::Soon | Udp::Yes | Udp::No => settings,
     };
     let entered = enter_and_warn(arguments, &settings)?;
     let error = become_command(&program, &arguments.command)?;
@@ -540,6 +540,10 @@ struct Summary<'a> {
     utp_yields: Option<u64>,
     /// Why uTP is not governed although it was to be where it can.
     utp_ungoverned_because: Option<&'a str>,
+    /// Bytes of large packets of other UDP, and how it is governed, or why not; null where nothing is to be said of it.
+    udp_bytes_sent: Option<u64>,
+    udp_bytes_received: Option<u64>,
+    udp: Option<String>,
     /// True if connections that the command accepted are missing from the sums.
     accepted_uncounted: Option<bool>,
     /// Connections that were left with another control than the run's: the kernel or another program saw to that.
@@ -593,6 +597,9 @@ impl<'a> Summary<'a> {
             utp_bytes_received: totals.map(|totals| totals.utp_bytes_received),
             utp_yields: totals.map(|totals| totals.utp_yields),
             utp_ungoverned_because: ungoverned.utp_refused,
+            udp_bytes_sent: totals.map(|totals| totals.udp_bytes_sent),
+            udp_bytes_received: totals.map(|totals| totals.udp_bytes_received),
+            udp: ungoverned.other_udp.clone(),
             accepted_uncounted: sums.map(|sums| sums.accepted_uncounted > 0),
             ungoverned_connections: totals.map(|totals| totals.ungoverned()),
             unaccounted_sockets: sums.map(|sums| sums.unaccounted),
@@ -615,6 +622,7 @@ impl<'a> Summary<'a> {
             others: Vec::new(),
             sums: Sums::default(),
             utp_refused: None,
+            other_udp: None,
         };
         Self {
             ungoverned_because: Some(reason),
@@ -631,6 +639,8 @@ struct Ungoverned<'a> {
     others: Vec<Other>,
     sums: Sums,
     utp_refused: Option<&'a str>,
+    /// How UDP other than uTP was governed, or why not.
+    other_udp: Option<String>,
 }
 
 impl<'a> Ungoverned<'a> {
@@ -731,6 +741,7 @@ fn print_summary(
         others: entered.others(),
         sums: sums.unwrap_or_default(),
         utp_refused: entered.utp_refused(),
+        other_udp: entered.other_udp(),
     };
     let missing = listed.err().map(|error| error.to_string());
     let means = entered.means();
@@ -744,6 +755,9 @@ fn print_summary(
         words += &received(&sums.totals, entered.receives(), control);
         if let Some(utp) = low_priority::over_utp(&sums.totals) {
             words += &format!("; uTP: {utp}");
+        }
+        if let Some(udp) = low_priority::over_udp(&sums.totals, ungoverned.other_udp.as_deref()) {
+            words += &format!("; other UDP: {udp}");
         }
     }
     let none = sums.is_some_and(|sums| moved_nothing(&sums.totals));
@@ -761,7 +775,10 @@ fn print_summary(
 
 /// Returns true if no connection was governed, as far as that is known.
 fn moved_nothing(totals: &Totals) -> bool {
-    totals.sockets == 0 && totals.receiving_sockets == 0 && totals.utp_connections == 0
+    totals.sockets == 0
+        && totals.receiving_sockets == 0
+        && totals.utp_connections == 0
+        && totals.udp_bytes_sent + totals.udp_bytes_received == 0
 }
 
 /// Formats the sums in one line. With `open_missing` they lack the open connections.
@@ -966,6 +983,7 @@ mod tests {
             others: Vec::new(),
             sums: Sums::default(),
             utp_refused: None,
+            other_udp: None,
         };
         let summary = Summary::new(Some(unread), None, "supervisor", false, netnice, &all);
         assert_eq!((summary.yields, summary.connections), (None, Some(1)));
@@ -1003,6 +1021,7 @@ mod tests {
                 ..Sums::default()
             },
             utp_refused: Some("the kernel lacks it"),
+            other_udp: None,
         };
         let words = ungoverned.in_words();
         let begins = [

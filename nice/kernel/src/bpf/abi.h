@@ -65,6 +65,9 @@ struct totals {
 	u64 utp_bytes_sent;
 	u64 utp_bytes_received;
 	u64 utp_yields;
+	/* Other UDP: data of large packets that passed queues of netnice, or would have. */
+	u64 udp_bytes_sent;
+	u64 udp_bytes_received;
 };
 
 /* Settings of a cgroup for uTP (map `utp_groups`, keyed by the cgroup's id). */

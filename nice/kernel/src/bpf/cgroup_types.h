@@ -24,10 +24,14 @@ struct bpf_sock {
 /* A packet at an interface. */
 struct __sk_buff {
 	__u32 len;
-	__u32 unused[8];
+	__u32 pkt_type;
+	__u32 mark;
+	__u32 unused[6];
 	__u32 ingress_ifindex; /* 0 if the packet is this host's own */
 	__u32 ifindex;
-	__u32 further_unused[25];
+	__u32 tc_index;
+	__u32 cb[5]; /* for the programs at one interface, in their order */
+	__u32 further_unused[19];
 	__u64 flow_keys;
 	__u64 tstamp;
 	__u32 wire_len;
@@ -97,7 +101,9 @@ enum { BPF_SOCK_OPS_STATE_CB_FLAG = 1 << 2, BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG =
 enum { BPF_TCP_CLOSE = 7 };
 enum { TCX_NEXT = -1 };
 enum { BPF_HDR_START_NET = 1 };
+enum { BPF_F_INGRESS = 1 };
 enum { BPF_F_MARK_MANGLED_0 = 1 << 5 };
+enum { UTP_RECOGNISED = 0x75747021 }; /* in cb[0], of packets that utp.bpf.c governs */
 enum { BPF_WRITE_HDR_TCP_CURRENT_MSS = 1 };
 
 struct bpf_sockopt {

@@ -273,6 +273,8 @@ static __always_inline void departs(struct __sk_buff *skb, struct found *found)
 	}
 	if (clock == UTP_CLOCK_CERTAIN && sums)
 		__sync_fetch_and_add(&sums->utp_connections, 1);
+	if (flow->certain)
+		skb->cb[0] = UTP_RECOGNISED;
 	if (flow->certain && sums)
 		__sync_fetch_and_add(&sums->utp_bytes_sent, bytes);
 	if (settings->receives &&
@@ -300,6 +302,8 @@ static __always_inline void arrives(struct __sk_buff *skb, struct found *found)
 	sums = bpf_map_lookup_elem(&totals, &group);
 	bytes = utp_count(&flow->arriving, &found->packet);
 	utp_on_arrival(flow, &found->packet, now_us);
+	if (flow->certain)
+		skb->cb[0] = UTP_RECOGNISED;
 	if (flow->certain && sums)
 		__sync_fetch_and_add(&sums->utp_bytes_received, bytes);
 	if (settings->sends &&

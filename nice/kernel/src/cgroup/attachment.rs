@@ -19,7 +19,7 @@ use crate::objects::control::{Control, Registered};
 use crate::objects::parameters::Parameters;
 use crate::objects::pin_directory::{Loading, PinDirectory};
 use crate::objects::programs::Set;
-use crate::settings::{Direction, Settings, Utp};
+use crate::settings::{Direction, Settings, Udp};
 use crate::sockets::governance;
 use crate::sockets::storage::SocketStorage;
 
@@ -67,8 +67,8 @@ impl Attacher {
             Self::load_quic(pins)?;
         }
         let receiving = receiving_programs(control);
-        let later = settings.utp == Utp::Soon && !utp_program().is_pinned(pins);
-        let utp = (settings.wants_utp() && !later).then(|| utp_is_possible(pins));
+        let later = settings.udp == Udp::Soon && !utp_program().is_pinned(pins);
+        let utp = (settings.wants_udp() && !later).then(|| utp_is_possible(pins));
         let loads_utp = matches!(utp, Some(Ok(())));
         let there = (!receives || receiving.is_pinned(pins))
             && (!loads_utp || utp_program().is_pinned(pins));
@@ -151,7 +151,7 @@ impl Attacher {
         let attach = |()| attach_utp(pins).map_err(|error| error.to_string());
         let refused = possible.and_then(|possible| possible.and_then(attach).err());
         match &refused {
-            Some(reason) if settings.utp == Utp::Yes => {
+            Some(reason) if settings.udp == Udp::Yes => {
                 let reason = reason.clone();
                 return Err(Error::NoUtp { reason });
             }
@@ -359,7 +359,7 @@ fn attachment(cgroup: &Cgroup, settings: &Settings) -> Attachment {
 /// Returns the record by which the programs know how to govern uTP of a cgroup. Where neither direction is governed it keeps
 /// the settings of a cgroup above from it.
 fn utp_group(settings: &Settings) -> UtpGroup {
-    let wanted = settings.wants_utp();
+    let wanted = settings.wants_udp();
     UtpGroup {
         // Those of other controls are not netnice's.
         parameters: match settings.control.name() == Control::default_control().name() {

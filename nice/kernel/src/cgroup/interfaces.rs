@@ -13,6 +13,9 @@ use libbpf_rs::libbpf_sys;
 
 use crate::cgroup::link;
 
+/// Begins the names of the interfaces with queues of our own (`udp/queue.rs`): what passes them passes another one, too.
+pub(crate) const QUEUES: &str = "nnudp";
+
 /// Which packets of an interface a program sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -68,7 +71,8 @@ fn link(program: BorrowedFd<'_>, way: Way, index: u32) -> io::Result<OwnedFd> {
         Way::In => libbpf_sys::BPF_TCX_INGRESS,
         Way::Out => libbpf_sys::BPF_TCX_EGRESS,
     };
-    link::create(program, index as RawFd, place)
+    // What leads packets elsewhere comes behind.
+    link::create_first(program, index as RawFd, place)
 }
 
 /// Returns true if the pin is there and its interface is, too. Removes the pin of an interface that has gone.
@@ -84,8 +88,8 @@ fn is_attached(pin: &Path) -> bool {
     there
 }
 
-/// Returns the indices of the interfaces, except the loopback interface's.
-fn indices() -> io::Result<Vec<u32>> {
+/// Returns the indices of the interfaces, except the loopback interface's and our own.
+pub(crate) fn indices() -> io::Result<Vec<u32>> {
     // SAFETY: the call has no arguments.
     let list = unsafe { libc::if_nameindex() };
     if list.is_null() {
@@ -96,7 +100,8 @@ fn indices() -> io::Result<Vec<u32>> {
     // SAFETY: the list ends with an entry of zeros, and is freed once.
     unsafe {
         while (*entry).if_index != 0 {
-            if CStr::from_ptr((*entry).if_name) != c"lo" {
+            let name = CStr::from_ptr((*entry).if_name);
+            if name != c"lo" && !name.to_bytes().starts_with(QUEUES.as_bytes()) {
                 found.push((*entry).if_index);
             }
             entry = entry.add(1);

@@ -21,6 +21,21 @@ pub(crate) fn create(
     })
 }
 
+/// Attaches a program to an interface as [`create`] does, before all that are there.
+pub(crate) fn create_first(
+    program: BorrowedFd<'_>,
+    target: RawFd,
+    place: libbpf_sys::bpf_attach_type,
+) -> io::Result<OwnedFd> {
+    let options = libbpf_sys::bpf_link_create_opts {
+        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as _,
+        flags: libbpf_sys::BPF_F_BEFORE,
+        ..Default::default()
+    };
+    // SAFETY: the program and the options are there for the duration of the call.
+    opened(unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), target, place, &options) })
+}
+
 /// Keeps a link for as long as `path` is there, in a BPF file system.
 pub(crate) fn pin(link: &OwnedFd, path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;

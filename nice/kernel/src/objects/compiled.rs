@@ -296,7 +296,9 @@ mod tests {
                     // Loaded for `--no-quic` only.
                     Kind::CgroupPrograms if object.name == "quic" => found == CgroupSockAddr,
                     // All kernels take the type, too; Linux before 6.6 cannot attach it, and closes no window.
-                    Kind::CgroupPrograms if object.name == "utp" => found == SchedCls,
+                    Kind::CgroupPrograms if matches!(object.name, "utp" | "udp") => {
+                        found == SchedCls
+                    }
                     Kind::CgroupPrograms if object.name == "receive_netnice" => {
                         matches!(found, SockOps | CgroupSockopt | SchedCls)
                     }

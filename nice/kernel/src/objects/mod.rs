@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compiled BPF objects: loading them, registering congestion controls, and pinning.
 
-mod compiled;
+pub(crate) mod compiled;
 pub mod control;
 mod control_file;
 mod hash;

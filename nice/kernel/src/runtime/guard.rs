@@ -8,7 +8,7 @@ use crate::runtime::background;
 use crate::runtime::journal;
 use crate::runtime::log;
 use crate::runtime::pins::Pins;
-use crate::settings::{Settings, Utp};
+use crate::settings::{Settings, Udp};
 use crate::sockets::connections::Sums;
 use crate::sockets::storage::SocketStorage;
 
@@ -31,7 +31,7 @@ fn warn_of_ungoverned(pins: &Pins, path: &str, id: u64) {
 /// cgroup yet: the guard would inherit it. Before, once nobody holds the record, it does what `settings` leave for then.
 pub(crate) fn remove_when_empty(cgroup: &Cgroup, settings: &Settings) -> Result<()> {
     let (path, id) = (cgroup.path().to_owned(), cgroup.id());
-    let utp_is_left = settings.utp == Utp::Soon && settings.wants_utp();
+    let utp_is_left = settings.udp == Udp::Soon && settings.wants_udp();
     let settings = *settings;
     background::spawn(background::GUARD, None, || {
         let Ok(pins) = Pins::open() else { return };

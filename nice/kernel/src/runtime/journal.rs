@@ -18,6 +18,7 @@ use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Context, Error, Result};
 use crate::locked_file::{Locked, lock, replace_locked};
 use crate::objects::pin_directory::{self, PinDirectory};
+use crate::runtime::keepers;
 use crate::sockets::{decisions, storage};
 
 /// Largest record, in bytes: a path and two words.
@@ -137,6 +138,7 @@ pub(crate) fn forget_lost(home: &Path, path: &str, except: Option<u64>) -> bool 
 pub(crate) fn remove(home: &Path, id: u64) {
     // Neither is an error if it is missing.
     let _ = fs::remove_file(directory(home).join(id.to_string()));
+    keepers::forget(home, id);
     storage::forget_group(&home.join("bpf"), id);
     decisions::forget(&home.join("bpf"), id);
 }
@@ -221,6 +223,7 @@ fn clear_one(home: &Path, hierarchy: &Hierarchy, content: &Content) -> Result<Fa
         (Ok(cgroup), Kind::Made) => in_use(cgroup.remove().is_err()),
     };
     if !matches!(fate, Fate::InUse) {
+        keepers::forget(home, content.id);
         storage::forget_group(&home.join("bpf"), content.id);
     }
     Ok(fate)

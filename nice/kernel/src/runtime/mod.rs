@@ -5,5 +5,6 @@
 pub mod background;
 pub(crate) mod guard;
 pub mod journal;
+pub(crate) mod keepers;
 pub(crate) mod log;
 pub mod pins;

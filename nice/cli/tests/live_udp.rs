@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! UDP other than uTP at low priority, live: transfers of the test's own with a congestion control, over an emulated link.
+
+mod program;
+
+use std::path::Path;
+
+use program::{TestCgroup, measure_until, netnice, stderr, stdout};
+use serde_json::Value;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/udp.py");
+
+/// Runs the script behind a link whose far side serves, and returns its output.
+fn behind(words: &[&str], cgroup: &str) -> Value {
+    let server = format!("exec python3 {SCRIPT} serve");
+    let link = ["link", "--quiet", "--rate", "10mbit", "--delay", "20ms"];
+    let queue = ["--queue", "83p", "--far", &server, "--", "python3", SCRIPT];
+    let program = [env!("CARGO_BIN_EXE_netnice")];
+    let output = netnice(&[&link[..], &queue, words, &program].concat())
+        .env("CGROUP", cgroup)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_str(&stdout(&output)).expect("JSON")
+}
+
+fn rate(found: &Value, name: &str) -> f64 {
+    found[name].as_f64().unwrap()
+}
+
+#[test]
+fn an_upload_over_udp_yields_and_comes_back() {
+    measure_until(
+        || behind(&["run", "up"], ""),
+        |found| {
+            let rate = |name: &str| rate(found, name);
+            // What was told is read after the last packet.
+            let told = &found["told"];
+            assert!(told["udp_bytes_sent"].as_u64() > Some(1_000_000), "{found}");
+            rate("alone") > 0.75 * rate("rival")
+                && rate("rival") > 0.85 * rate("alone")
+                && rate("beside") < 0.05 * rate("rival")
+                && rate("after") > 0.75 * rate("alone")
+                && rate("page") < 1.3 * rate("page_alone")
+        },
+    );
+}
+
+#[test]
+fn a_detached_upload_is_ordinary_at_once() {
+    measure_until(
+        || {
+            let cgroup = TestCgroup::new("udp");
+            behind(&["attach", "up"], cgroup.path())
+        },
+        |found| {
+            let rate = |name: &str| rate(found, name);
+            rate("beside") < 0.1 * rate("rival") && rate("after") > 5.0 * rate("beside")
+        },
+    );
+}
+
+#[test]
+fn nothing_is_left_of_a_killed_keeper() {
+    let found = behind(&["killed", "up"], "");
+    assert!(found["queues"].as_u64() >= Some(1), "{found}");
+    assert_eq!(found["left"], 0, "{found}");
+    // It goes on, as an ordinary one.
+    assert!(rate(&found, "after") > 1.0, "{found}");
+    assert!(!Path::new("/run/netnice").exists());
+}
+
+#[test]
+fn udp_is_left_alone_on_request() {
+    let found = behind(&["left", "up"], "");
+    assert_eq!(found["told"]["udp_bytes_sent"], 0, "{found}");
+    assert_eq!(found["told"]["udp"], Value::Null, "{found}");
+}

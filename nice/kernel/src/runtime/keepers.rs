@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Records of the processes that govern UDP: a file in `/run/netnice/udp` for each cgroup, with the token of the process that
+//! is to do it, and what it has to tell. Without the record, or with another token, that process ends.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::objects::pin_directory;
+
+/// The record of a process that governs.
+pub(crate) struct Record {
+    path: PathBuf,
+    token: String,
+}
+
+fn path_of(home: &Path, id: u64) -> PathBuf {
+    home.join("udp").join(id.to_string())
+}
+
+impl Record {
+    /// Makes the record of the cgroup with this id; a process with an older one ends.
+    pub(crate) fn new(home: &Path, id: u64) -> std::io::Result<Self> {
+        let path = path_of(home, id);
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let record = Self {
+            token: format!("{}-{}", std::process::id(), now.as_nanos()),
+            path,
+        };
+        pin_directory::make_directory(&home.join("udp")).map_err(std::io::Error::other)?;
+        let hidden = record.path.with_extension("unfinished");
+        fs::write(&hidden, format!("{}\n", record.token))?;
+        fs::rename(&hidden, &record.path)?;
+        Ok(record)
+    }
+
+    /// Returns true while the process is to govern.
+    pub(crate) fn holds(&self) -> bool {
+        let text = fs::read_to_string(&self.path);
+        text.is_ok_and(|text| text.lines().next() == Some(&self.token))
+    }
+
+    /// Writes what there is to tell, in one line.
+    pub(crate) fn tell(&self, text: &str) {
+        if !self.holds() {
+            return;
+        }
+        // Where it has gone meanwhile it must not come back.
+        let file = OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(&self.path);
+        let _ = file.and_then(|mut file| writeln!(file, "{}\n{text}", self.token));
+    }
+}
+
+/// Returns what the process that governs a cgroup tells; `None` if there is none.
+pub(crate) fn told(home: &Path, id: u64) -> Option<String> {
+    let text = fs::read_to_string(path_of(home, id)).ok()?;
+    text.lines().nth(1).map(str::to_owned)
+}
+
+/// Ends the process that governs a cgroup, if there is one.
+pub(crate) fn forget(home: &Path, id: u64) {
+    // A missing record is no error, nor are others beside it.
+    let _ = fs::remove_file(path_of(home, id));
+    let _ = fs::remove_dir(home.join("udp"));
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Gives the functions of policies/aggregate.h addresses, so that Rust can call them. */
+#include "aggregate.h"
+
+void udp_aggregate_begin(struct aggregate *state, const struct policy_parameters *wanted,
+			 u32 now_us, u32 rtt_us, u64 passed, u64 rate)
+{
+	aggregate_begin(state, wanted, now_us, rtt_us, passed, rate);
+}
+
+void udp_aggregate_on_echo(struct aggregate *state, struct aggregate_echo *echo, u32 now_us,
+			   u64 passed)
+{
+	aggregate_on_echo(state, echo, now_us, passed);
+}
+
+u64 udp_aggregate_on_reply(struct aggregate *state, const struct aggregate_echo *echo, u32 now_us,
+			   u64 passed, u32 lost)
+{
+	return aggregate_on_reply(state, echo, now_us, passed, lost);
+}
+
+u64 udp_aggregate_on_timeout(struct aggregate *state, u32 now_us, u64 passed)
+{
+	return aggregate_on_timeout(state, now_us, passed);
+}
+
+u32 udp_aggregate_echo_us(const struct aggregate *state)
+{
+	return aggregate_echo_us(state);
+}
+
+/* What is told of a direction: the rate, whether it yields, how often it has, round trip, window, queue, threshold, rate of the path. */
+void udp_aggregate_told(const struct aggregate *state, u64 told[8])
+{
+	told[0] = state->rate;
+	told[1] = netnice_yields(&state->policy);
+	told[2] = state->policy.report.yields;
+	told[3] = state->smoothed_rtt_us;
+	told[4] = state->cwnd;
+	told[5] = state->policy.measured.latest_queue_us;
+	told[6] = netnice_threshold_us(&state->policy);
+	told[7] = state->policy.believed.packet_ns;
+}
+
+_Static_assert(sizeof(struct aggregate) <= 512, "state must fit Aggregate of aggregate.rs");
+_Static_assert(sizeof(struct aggregate_echo) == 48, "as Echo of aggregate.rs");
