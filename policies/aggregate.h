@@ -10,8 +10,8 @@
  *   growth    only while the queue of our own limits the group: while as much passes as may.
  *   yielding  each echo is a probe. Meanwhile the group keeps the rate of netnice's pairs, and never less than what
  *             keeps connections alive.
- *   arriving  what arrives has met the path's queue before it meets ours. A sender learns of our rate once a packet
- *             has waited in both: netnice takes as answered what was sent before that.
+ *   arriving  what arrives has met the path's queue before it meets ours. Its sender sends as our queue lets
+ *             packets pass, a round trip later: what arrives between an echo and its reply is what was in flight.
  */
 #ifndef NETNICE_POLICY_AGGREGATE_H
 #define NETNICE_POLICY_AGGREGATE_H
@@ -37,30 +37,37 @@
 
 /* What is remembered of an echo until its reply comes. Times wrap. */
 struct aggregate_echo {
-	u64 passed;            /* bytes that had passed when it left */
-	u64 allowed;           /* bytes that might have passed by then */
-	u64 delivered;         /* of the newest reply by then: `passed` of its echo */
-	u64 delivered_allowed; /* `allowed` of that */
+	u64 passed;    /* bytes that had passed the queue when it left */
+	u64 arrived;   /* bytes that had arrived before it */
+	u64 allowed;   /* bytes that might have passed by then */
+	u64 delivered; /* of the newest reply by then: `passed` of its echo */
 	u32 sent_us;
 	u32 delivered_us;      /* when that reply came */
 	u32 delivered_sent_us; /* when its echo left */
 	u32 reserved;
 };
 
+/* Bytes of a direction so far. */
+struct aggregate_bytes {
+	u64 arrived; /* at the queue */
+	u64 passed;
+};
+
 /* One direction of a group. */
 struct aggregate {
 	struct netnice policy; /* must be first */
 	struct netnice_ack ack;
-	u64 allowed;   /* bytes that may have passed since the beginning, at the rates set */
-	u64 delivered; /* bytes that the newest reply stands for */
-	u64 delivered_allowed;
+	u64 allowed;    /* bytes that may have passed since the beginning, at the rates set */
+	u64 delivered;  /* bytes that the newest reply stands for */
 	u64 rate;       /* bytes per second */
 	u32 allowed_us; /* until when `allowed` is */
 	u32 delivered_us;
 	u32 delivered_sent_us;
 	u32 smoothed_rtt_us;
-	u32 rtt_us; /* the newest */
-	u32 cwnd;   /* packets */
+	u32 rtt_us;  /* the newest */
+	u32 cwnd;    /* packets */
+	u32 arrives; /* the queue is behind the path, not before it */
+	u32 reserved;
 };
 
 POLICY_INLINE u32 aggregate_packets(u64 bytes)
@@ -80,7 +87,8 @@ POLICY_INLINE u64 aggregate_wanted_rate(const struct aggregate *state)
 		packets = NETNICE_PAIR_PACKETS;
 		window_us = netnice_pause_us(&state->policy, state->smoothed_rtt_us);
 	} else {
-		packets -= policy_min(packets, AGGREGATE_DRAIN * excess);
+		/* What arrives follows a round trip later: more would be taken twice. */
+		packets -= policy_min(packets, state->arrives ? excess : AGGREGATE_DRAIN * excess);
 	}
 	rate = (u64)packets * AGGREGATE_PACKET_BYTES * AGGREGATE_US_PER_S /
 	       policy_max(window_us, 1);
@@ -94,18 +102,27 @@ POLICY_INLINE void aggregate_allow(struct aggregate *state, u32 now_us)
 	state->allowed_us = now_us;
 }
 
+/* Returns the bytes that count as delivered, or that an echo which leaves now marks. */
+POLICY_INLINE u64 aggregate_marked(const struct aggregate *state,
+				   const struct aggregate_bytes *bytes)
+{
+	return state->arrives ? bytes->arrived : bytes->passed;
+}
+
 /*
- * Begins with the first reply: `rtt_us` is its round trip, `passed` what has passed so far, and `rate` that at which
- * it did until now.
+ * Begins with the first reply: `rtt_us` is its round trip, and `rate` that at which the group has sent or received
+ * until now.
  */
 POLICY_INLINE void aggregate_begin(struct aggregate *state, const struct policy_parameters *wanted,
-				   u32 now_us, u32 rtt_us, u64 passed, u64 rate)
+				   u32 arrives, u32 now_us, u32 rtt_us,
+				   const struct aggregate_bytes *bytes, u64 rate)
 {
 	u64 window = rate * rtt_us / AGGREGATE_US_PER_S;
 
 	netnice_init(&state->policy, wanted);
-	state->delivered = passed;
-	state->policy.measured.round_end = aggregate_packets(passed);
+	state->arrives = arrives;
+	state->delivered = aggregate_marked(state, bytes);
+	state->policy.measured.round_end = aggregate_packets(state->delivered);
 	state->delivered_us = now_us;
 	state->delivered_sent_us = now_us - rtt_us;
 	state->allowed_us = now_us;
@@ -117,13 +134,13 @@ POLICY_INLINE void aggregate_begin(struct aggregate *state, const struct policy_
 
 /* Notes what is known as an echo leaves. */
 POLICY_INLINE void aggregate_on_echo(struct aggregate *state, struct aggregate_echo *echo,
-				     u32 now_us, u64 passed)
+				     u32 now_us, const struct aggregate_bytes *bytes)
 {
 	aggregate_allow(state, now_us);
-	echo->passed = passed;
+	echo->passed = bytes->passed;
+	echo->arrived = bytes->arrived;
 	echo->allowed = state->allowed;
 	echo->delivered = state->delivered;
-	echo->delivered_allowed = state->delivered_allowed;
 	echo->sent_us = now_us;
 	echo->delivered_us = state->delivered_us;
 	echo->delivered_sent_us = state->delivered_sent_us;
@@ -159,50 +176,73 @@ POLICY_INLINE u64 aggregate_ask(struct aggregate *state, u32 now_us)
 	return state->rate;
 }
 
+/* Completes an ACK for what leaves: the reply acknowledges all that had passed as its echo left. */
+POLICY_INLINE void aggregate_leaving(struct aggregate *state, const struct aggregate_echo *echo,
+				     const struct aggregate_bytes *bytes, u32 now_us)
+{
+	struct netnice_ack *ack = &state->ack;
+
+	ack->prior_delivered = aggregate_packets(echo->delivered);
+	ack->in_flight = aggregate_packets(bytes->passed) - aggregate_packets(echo->passed);
+	ack->rate_delivered = aggregate_packets(echo->passed - echo->delivered);
+	/* The longer interval: replies may come bunched (draft-cheng-iccrg-delivery-rate-estimation). */
+	ack->rate_interval_us =
+		policy_max(echo->sent_us - echo->delivered_sent_us, now_us - echo->delivered_us);
+	state->delivered = echo->passed;
+}
+
+/* The same for what arrives: what has arrived since the echo left was in flight then. */
+POLICY_INLINE void aggregate_arriving(struct aggregate *state, const struct aggregate_echo *echo,
+				      const struct aggregate_bytes *bytes)
+{
+	struct netnice_ack *ack = &state->ack;
+
+	ack->prior_delivered = aggregate_packets(echo->arrived);
+	ack->in_flight = aggregate_packets(bytes->arrived - echo->arrived);
+	ack->rate_delivered = ack->in_flight;
+	ack->rate_interval_us = state->rtt_us;
+	state->delivered = bytes->arrived;
+}
+
 /*
- * Takes the reply to an echo, where `passed` is what has passed by now, and `lost` echoes before it have no reply.
- * Returns the rate from now on, in bytes per second.
+ * Takes the reply to an echo, before which `lost` others have none. Returns the rate from now on, in bytes per
+ * second.
  */
 POLICY_INLINE u64 aggregate_on_reply(struct aggregate *state, const struct aggregate_echo *echo,
-				     u32 now_us, u64 passed, u32 lost)
+				     u32 now_us, const struct aggregate_bytes *bytes, u32 lost)
 {
 	struct netnice_ack *ack = &state->ack;
 	u32 rtt_us = policy_max(now_us - echo->sent_us, 1);
 	u32 before = aggregate_packets(state->delivered);
-	u64 came, might;
-	u32 sent_us, came_us;
+	u64 passed = bytes->passed - echo->passed;
+	u64 might;
 
 	/* A newer one has overtaken it. */
-	if (echo->passed < state->delivered)
+	if (policy_after(state->delivered_sent_us, echo->sent_us))
 		return state->rate;
-	state->delivered = echo->passed;
-	state->delivered_allowed = echo->allowed;
-	state->delivered_us = now_us;
-	state->delivered_sent_us = echo->sent_us;
+	aggregate_allow(state, now_us);
+	might = state->allowed - echo->allowed;
 	state->rtt_us = rtt_us;
 	state->smoothed_rtt_us +=
 		(rtt_us >> AGGREGATE_RTT_SHIFT) - (state->smoothed_rtt_us >> AGGREGATE_RTT_SHIFT);
-	came = echo->passed - echo->delivered;
-	might = echo->allowed - echo->delivered_allowed;
-	sent_us = echo->sent_us - echo->delivered_sent_us;
-	came_us = now_us - echo->delivered_us;
+	if (state->arrives)
+		aggregate_arriving(state, echo, bytes);
+	else
+		aggregate_leaving(state, echo, bytes, now_us);
+	state->delivered_us = now_us;
+	state->delivered_sent_us = echo->sent_us;
 	ack->sample_rtt_us = rtt_us;
 	ack->delivered = aggregate_packets(state->delivered);
 	ack->acked = ack->delivered - before;
-	ack->prior_delivered = aggregate_packets(echo->delivered);
-	ack->in_flight = aggregate_packets(passed) - ack->delivered;
-	ack->rate_delivered = aggregate_packets(came);
-	/* The longer interval: replies may come bunched (draft-cheng-iccrg-delivery-rate-estimation). */
-	ack->rate_interval_us = policy_max(sent_us, came_us);
 	ack->lost = lost;
 	ack->ca_state = lost ? CA_RECOVERY : CA_OPEN;
 	ack->app_limited =
-		came + 2 * AGGREGATE_PACKET_BYTES < might - might / AGGREGATE_LIMITED_PARTS;
+		passed + 2 * AGGREGATE_PACKET_BYTES < might - might / AGGREGATE_LIMITED_PARTS;
 	return aggregate_ask(state, now_us);
 }
 
 /* Takes the time-out of all echoes. Returns the rate from now on. */
-POLICY_INLINE u64 aggregate_on_timeout(struct aggregate *state, u32 now_us, u64 passed)
+POLICY_INLINE u64 aggregate_on_timeout(struct aggregate *state, u32 now_us)
 {
 	struct netnice_ack *ack = &state->ack;
 
@@ -211,7 +251,7 @@ POLICY_INLINE u64 aggregate_on_timeout(struct aggregate *state, u32 now_us, u64 
 	ack->lost = 1;
 	ack->delivered = aggregate_packets(state->delivered);
 	ack->prior_delivered = ack->delivered;
-	ack->in_flight = aggregate_packets(passed) - ack->delivered;
+	ack->in_flight = 0;
 	ack->rate_delivered = 0;
 	ack->rate_interval_us = 0;
 	ack->ca_state = CA_LOSS;

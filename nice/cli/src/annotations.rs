@@ -64,7 +64,7 @@ pub fn settings(annotations: &BTreeMap<String, String>) -> Result<Option<Setting
         settings.control.name()
     );
     Ok(Some(Settings {
-        no_quic,
+        no_quic: no_quic || settings.no_quic,
         ..settings
     }))
 }

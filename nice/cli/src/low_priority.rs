@@ -30,10 +30,15 @@ pub struct LowPriority {
     /// policy of --control if that is netnice, tcplp or hstcplp, otherwise by netnice's [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,
-    /// Whether uTP, BitTorrent's protocol over UDP, is governed; with `yes` it is an error where it cannot be. As root only; other
-    /// UDP is never governed [default: where it can be]
-    #[arg(long, value_enum, value_name = "yes|no", hide_possible_values = true)]
-    udp: Option<YesNo>,
+    /// Whether UDP is governed: uTP (BitTorrent) by its window, QUIC and all other by a queue of netnice's. With `yes` it is an error
+    /// where it cannot be; `refuse` is --no-quic. As root only [default: where it can be]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "yes|no|refuse",
+        hide_possible_values = true
+    )]
+    udp: Option<UdpChoice>,
     #[command(flatten)]
     parameters: ParameterOptions,
 }
@@ -106,9 +111,10 @@ pub fn over_udp(totals: &Totals, told: Option<&str>) -> Option<String> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum YesNo {
+enum UdpChoice {
     Yes,
     No,
+    Refuse,
 }
 
 /// [`Direction`] as an argument.
@@ -151,6 +157,7 @@ impl LowPriority {
         Ok(Settings {
             mark,
             udp,
+            no_quic: self.udp == Some(UdpChoice::Refuse),
             ..settings
         })
     }
@@ -158,16 +165,17 @@ impl LowPriority {
     /// Returns whether UDP is governed.
     fn udp(&self, settings: &Settings) -> Result<Udp, clap::Error> {
         match self.udp {
-            Some(YesNo::Yes) if !settings.control.is_low_priority() => {
+            Some(UdpChoice::Yes) if !settings.control.is_low_priority() => {
                 let message = format!(
                     "--udp yes has no effect with --control {}\n",
                     settings.control.name()
                 );
                 Err(clap::Error::raw(ErrorKind::ArgumentConflict, message))
             }
-            Some(YesNo::Yes) => Ok(Udp::Yes),
-            Some(YesNo::No) => Ok(Udp::No),
-            None => Ok(Udp::WherePossible),
+            Some(UdpChoice::Yes) => Ok(Udp::Yes),
+            Some(UdpChoice::No) => Ok(Udp::No),
+            // QUIC to other ports is governed.
+            None | Some(UdpChoice::Refuse) => Ok(Udp::WherePossible),
         }
     }
 
@@ -343,8 +351,11 @@ mod tests {
             ("", Udp::WherePossible),
             ("--udp yes --control tcplp", Udp::Yes),
             ("--udp no --control dstcp", Udp::No),
+            ("--udp refuse", Udp::WherePossible),
         ] {
-            assert_eq!(settings(line).unwrap().udp, udp, "{line}");
+            let settings = settings(line).unwrap();
+            assert_eq!(settings.udp, udp, "{line}");
+            assert_eq!(settings.no_quic, line.contains("refuse"), "{line}");
         }
     }
 

@@ -187,16 +187,35 @@ pub fn without_quic() -> Vec<String> {
     paths
 }
 
-/// Returns the cgroups, of running commands too, in which uTP was governed, by path, with their sums. Needs root: empty for other
-/// users.
-pub fn over_utp() -> Vec<(String, Totals)> {
+/// What a cgroup has moved over UDP.
+pub struct OverUdp {
+    /// Path of the cgroup.
+    pub path: String,
+    /// Its sums.
+    pub totals: Totals,
+    /// How UDP other than uTP is governed, or why not, if there is something to tell.
+    pub told: Option<String>,
+}
+
+/// Returns the cgroups, of running commands too, that have moved something over UDP which is governed, by path. Needs root: empty
+/// for other users.
+pub fn over_udp() -> Vec<OverUdp> {
     let groups = connections::finished_groups().into_iter();
-    let governed = groups.filter(|group| group.totals.utp_connections > 0);
+    let moved = |totals: &Totals| {
+        totals.utp_connections + totals.udp_bytes_sent + totals.udp_bytes_received > 0
+    };
+    let governed = groups.filter(|group| moved(&group.totals));
     let records: HashMap<u64, String> = recorded().collect();
-    let mut found: Vec<(String, Totals)> = governed
-        .filter_map(|group| Some((records.get(&group.id)?.clone(), group.totals)))
+    let mut found: Vec<OverUdp> = governed
+        .filter_map(|group| {
+            Some(OverUdp {
+                path: records.get(&group.id)?.clone(),
+                totals: group.totals,
+                told: keepers::told(&pin_directory::home(), group.id),
+            })
+        })
         .collect();
-    found.sort_by(|one, other| one.0.cmp(&other.0));
+    found.sort_by(|one, other| one.path.cmp(&other.path));
     found
 }
 

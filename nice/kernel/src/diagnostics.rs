@@ -16,6 +16,7 @@ use crate::release;
 use crate::runtime::pins::Pins;
 use crate::sockets::connections;
 use crate::sockets::process::Handle;
+use crate::udp;
 
 /// State of a capability, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,9 +82,17 @@ pub fn check() -> Findings {
     control.extend(privileges);
     let mut programs = Vec::new();
     if may_load {
-        let [controls, cgroup_programs, receiving, closing, utp, quic] = loads();
+        let [
+            controls,
+            cgroup_programs,
+            receiving,
+            closing,
+            utp,
+            udp,
+            quic,
+        ] = loads();
         control.push(controls);
-        programs.extend([cgroup_programs, receiving, closing, utp, quic]);
+        programs.extend([cgroup_programs, receiving, closing, utp, udp, quic]);
     } else {
         // A registered control proves all that registering needs.
         control.push(registered);
@@ -246,25 +255,27 @@ fn privileges() -> Capability {
 }
 
 /// Loads the controls and the programs for cgroups: only loading proves that the kernel accepts them.
-fn loads() -> [Capability; 6] {
+fn loads() -> [Capability; 7] {
     let receivers: Vec<_> = Control::receivers().map(Control::name).collect();
-    let (controls, programs, receiving, closing, utp, quic) = match Pins::open() {
+    let (controls, programs, receiving, closing, utp, udp, quic) = match Pins::open() {
         Ok(pins) => {
             let controls = controls(&pins);
             let programs = timed(|| Attacher::open(&pins).map(drop));
             let receiving = timed(|| Attacher::load_receiving(&pins));
             let closing = timed(|| Attacher::try_closing(&pins));
             let utp = timed(|| Attacher::try_utp(&pins));
+            let udp = timed(|| udp::try_governing(&pins));
             let quic = timed(|| Attacher::load_quic(&pins));
             // A later call clears what cannot be cleared now.
             let _ = pins.close();
-            (controls, programs, receiving, closing, utp, quic)
+            (controls, programs, receiving, closing, utp, udp, quic)
         }
         Err(error) => {
             let refused = || Err(error.to_string());
             let controls = capability(CONTROLS, State::Missing, error.to_string());
             (
                 controls,
+                refused(),
                 refused(),
                 refused(),
                 refused(),
@@ -318,6 +329,13 @@ fn loads() -> [Capability; 6] {
                 true => error,
                 false => format!("the kernel lacks {}: uTP is not governed", features::TCX),
             }),
+        ),
+        // Without it, other UDP has the priority that its senders give it.
+        found(
+            "other UDP",
+            "the queues that govern it (tcx, veth, tbf)",
+            limited,
+            udp,
         ),
         // Without it, --no-quic fails.
         found(

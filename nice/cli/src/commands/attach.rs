@@ -66,9 +66,10 @@ pub struct Arguments {
 
 /// Attaches, and reports what changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let settings = arguments.low_priority.settings()?;
     let settings = Settings {
-        no_quic: arguments.no_quic,
-        ..arguments.low_priority.settings()?
+        no_quic: arguments.no_quic || settings.no_quic,
+        ..settings
     };
     let name = &arguments.cgroup;
     if let Some(preset) = Preset::find(name) {
@@ -202,7 +203,7 @@ fn in_words(arguments: &Arguments, settings: &Settings, paths: &str, outcome: &O
             true => " and each time it starts",
             false => "",
         },
-        match arguments.no_quic {
+        match settings.no_quic {
             true => ", QUIC is refused",
             false => "",
         },

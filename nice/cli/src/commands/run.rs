@@ -185,7 +185,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Some(file) => arguments.low_priority.settings_of_file(file)?,
     };
     let settings = Settings {
-        no_quic: arguments.no_quic,
+        no_quic: arguments.no_quic || settings.no_quic,
         ..settings
     };
     let (name, rest) = arguments

@@ -12,8 +12,7 @@ use anyhow::Result;
 use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
-use netnice_kernel::abi::Totals;
-use netnice_kernel::attach;
+use netnice_kernel::attach::{self, OverUdp};
 use netnice_kernel::cgroup::paths::Paths;
 use netnice_kernel::connections::{
     self, Connection, Governed, Phase, PolicyState, ReceivingPhase, Reception, Signal,
@@ -25,7 +24,7 @@ use netnice_parameters::policies;
 use serde::Serialize;
 
 use crate::figures::{Figures, Moved};
-use crate::low_priority::over_utp;
+use crate::low_priority::{over_udp, over_utp};
 use netnice_terminal::{style, text};
 use screen::{COLUMNS, Entry, HISTORY, Sort, printable};
 
@@ -303,6 +302,8 @@ struct JsonStatus<'a> {
     without_quic: Vec<String>,
     /// Cgroups, of running commands too, in which uTP was governed; empty for users other than root.
     utp: Vec<JsonUtp>,
+    /// Cgroups, of running commands too, that have moved other UDP in large packets; empty for users other than root.
+    udp: Vec<JsonUdp>,
 }
 
 /// The uTP traffic of a cgroup, in the output of `--json`.
@@ -315,15 +316,38 @@ struct JsonUtp {
     yields: u64,
 }
 
-impl From<(String, Totals)> for JsonUtp {
-    fn from((cgroup, totals): (String, Totals)) -> Self {
-        Self {
-            cgroup,
+impl JsonUtp {
+    fn new(over: &OverUdp) -> Option<Self> {
+        let totals = &over.totals;
+        (totals.utp_connections > 0).then(|| Self {
+            cgroup: over.path.clone(),
             connections: totals.utp_connections,
             bytes_sent: totals.utp_bytes_sent,
             bytes_received: totals.utp_bytes_received,
             yields: totals.utp_yields,
-        }
+        })
+    }
+}
+
+/// What was moved over other UDP in a cgroup, in the output of `--json`.
+#[derive(Serialize)]
+struct JsonUdp {
+    cgroup: String,
+    bytes_sent: u64,
+    bytes_received: u64,
+    /// How it is governed, or why not.
+    told: Option<String>,
+}
+
+impl JsonUdp {
+    fn new(over: &OverUdp) -> Option<Self> {
+        let totals = &over.totals;
+        (totals.udp_bytes_sent + totals.udp_bytes_received > 0).then(|| Self {
+            cgroup: over.path.clone(),
+            bytes_sent: totals.udp_bytes_sent,
+            bytes_received: totals.udp_bytes_received,
+            told: over.told.clone(),
+        })
     }
 }
 
@@ -449,13 +473,15 @@ impl View {
                 socket: one.inode,
             }
         });
+        let over_udp = attach::over_udp();
         let all = JsonStatus {
             connections: connections.collect(),
             attached: attach::attached(),
             no_longer_attached: attach::lost(),
             deadlines: Progress::all().into_iter().map(Into::into).collect(),
             without_quic: attach::without_quic(),
-            utp: attach::over_utp().into_iter().map(Into::into).collect(),
+            utp: over_udp.iter().filter_map(JsonUtp::new).collect(),
+            udp: over_udp.iter().filter_map(JsonUdp::new).collect(),
         };
         Ok(serde_json::to_string(&all)?)
     }
@@ -532,9 +558,12 @@ fn notes() -> Vec<String> {
     let without_quic = attach::without_quic();
     let without_quic =
         (!without_quic.is_empty()).then(|| format!("QUIC is refused: {}", without_quic.join(", ")));
-    let utp = attach::over_utp().into_iter().filter_map(|(path, totals)| {
-        let moved = over_utp(&totals)?;
-        Some(format!("uTP in {}: {moved}", printable(&path)))
+    let udp = attach::over_udp().into_iter().flat_map(|over| {
+        let path = printable(&over.path);
+        let utp = over_utp(&over.totals).map(|moved| format!("uTP in {path}: {moved}"));
+        let other = over_udp(&over.totals, over.told.as_deref());
+        let other = other.map(|moved| format!("other UDP in {path}: {moved}"));
+        utp.into_iter().chain(other)
     });
     let lost = attach::lost().into_iter().map(|path| {
         format!(
@@ -550,7 +579,7 @@ fn notes() -> Vec<String> {
         .chain(deadlines.iter().map(deadline))
         .chain(others)
         .chain(without_quic)
-        .chain(utp)
+        .chain(udp)
         .chain(lost)
         .collect()
 }

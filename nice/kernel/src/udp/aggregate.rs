@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! netnice applied to one direction of a group's UDP: `policies/aggregate.h`.
 
+use bytemuck::{Pod, Zeroable};
+
 use crate::objects::parameters::Parameters;
 
 /// `struct aggregate`, with room for more.
@@ -30,61 +32,79 @@ pub(super) struct Told {
     pub(super) packet_ns: u64,
 }
 
+/// `struct aggregate_bytes`: bytes so far.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub(super) struct Bytes {
+    /// At the queue.
+    pub(super) arrived: u64,
+    /// Behind it.
+    pub(super) passed: u64,
+}
+
 unsafe extern "C" {
     fn udp_aggregate_begin(
         state: *mut Aggregate,
         wanted: *const Parameters,
+        arrives: u32,
         now_us: u32,
         rtt_us: u32,
-        passed: u64,
+        bytes: *const Bytes,
         rate: u64,
     );
-    fn udp_aggregate_on_echo(state: *mut Aggregate, echo: *mut Echo, now_us: u32, passed: u64);
+    fn udp_aggregate_on_echo(
+        state: *mut Aggregate,
+        echo: *mut Echo,
+        now_us: u32,
+        bytes: *const Bytes,
+    );
     fn udp_aggregate_on_reply(
         state: *mut Aggregate,
         echo: *const Echo,
         now_us: u32,
-        passed: u64,
+        bytes: *const Bytes,
         lost: u32,
     ) -> u64;
-    fn udp_aggregate_on_timeout(state: *mut Aggregate, now_us: u32, passed: u64) -> u64;
+    fn udp_aggregate_on_timeout(state: *mut Aggregate, now_us: u32) -> u64;
     fn udp_aggregate_echo_us(state: *const Aggregate) -> u32;
     fn udp_aggregate_told(state: *const Aggregate, told: *mut [u64; 8]);
 }
 
 impl Aggregate {
-    /// Begins with the first reply, which took `rtt_us`. So many bytes have passed, at `rate` bytes per second of late.
+    /// Begins with the first reply, which took `rtt_us`, for what arrives or leaves, at `rate` bytes per second of late.
     pub(super) fn new(
         wanted: &Parameters,
+        arrives: bool,
         now_us: u32,
         rtt_us: u32,
-        passed: u64,
+        bytes: &Bytes,
         rate: u64,
     ) -> Self {
         let mut state = Self([0; 64]);
+        let arrives = arrives.into();
         // SAFETY: zeros are a valid state, for which `Self` has room, as native.c asserts.
-        unsafe { udp_aggregate_begin(&mut state, wanted, now_us, rtt_us, passed, rate) };
+        unsafe { udp_aggregate_begin(&mut state, wanted, arrives, now_us, rtt_us, bytes, rate) };
         state
     }
 
     /// Returns the record of an echo that leaves now.
-    pub(super) fn on_echo(&mut self, now_us: u32, passed: u64) -> Echo {
+    pub(super) fn on_echo(&mut self, now_us: u32, bytes: &Bytes) -> Echo {
         let mut echo = Echo::default();
-        // SAFETY: both are as the function needs them.
-        unsafe { udp_aggregate_on_echo(self, &mut echo, now_us, passed) };
+        // SAFETY: all are as the function needs them.
+        unsafe { udp_aggregate_on_echo(self, &mut echo, now_us, bytes) };
         echo
     }
 
     /// Takes a reply, before which `lost` echoes are without one; returns the rate from now on, in bytes per second.
-    pub(super) fn on_reply(&mut self, echo: &Echo, now_us: u32, passed: u64, lost: u32) -> u64 {
+    pub(super) fn on_reply(&mut self, echo: &Echo, now_us: u32, bytes: &Bytes, lost: u32) -> u64 {
         // SAFETY: as above.
-        unsafe { udp_aggregate_on_reply(self, echo, now_us, passed, lost) }
+        unsafe { udp_aggregate_on_reply(self, echo, now_us, bytes, lost) }
     }
 
     /// Takes the time-out of all echoes; returns the rate from now on.
-    pub(super) fn on_timeout(&mut self, now_us: u32, passed: u64) -> u64 {
+    pub(super) fn on_timeout(&mut self, now_us: u32) -> u64 {
         // SAFETY: as above.
-        unsafe { udp_aggregate_on_timeout(self, now_us, passed) }
+        unsafe { udp_aggregate_on_timeout(self, now_us) }
     }
 
     /// Returns the time from one echo to the next, in microseconds.

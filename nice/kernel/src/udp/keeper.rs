@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use libbpf_rs::libbpf_sys::{BPF_TCX_EGRESS, BPF_TCX_INGRESS};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::aggregate::{Aggregate, Echo};
+use super::aggregate::{Aggregate, Bytes, Echo};
 use super::echo::Echoes;
 use super::queue::{Namespaces, QUEUES, Queue, Rate};
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
@@ -29,7 +28,7 @@ use crate::runtime::journal::Kind;
 use crate::runtime::keepers::Record;
 use crate::runtime::log;
 use crate::runtime::pins::Pins;
-use crate::settings::Settings;
+use crate::settings::{Direction, Settings};
 
 /// In which the command's first process is in its cgroup.
 const START: Duration = Duration::from_secs(30);
@@ -67,9 +66,8 @@ const UNLIMITED: u64 = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Out,
+    In,
 }
-
-const WAYS: [Way; 1] = [Way::Out];
 
 /// `struct udp_settings` of `bpf/udp.bpf.c`.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -79,14 +77,6 @@ struct UdpSettings {
     device: u32,
     queues: [u32; 2],
     link_header: u32,
-}
-
-/// `struct udp_counts`: bytes.
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-#[repr(C)]
-struct UdpCounts {
-    held: u64,
-    passed: u64,
 }
 
 /// `struct udp_peer`.
@@ -155,6 +145,7 @@ pub(super) fn run(
         record,
         stderr,
         parameters: super::parameters(settings),
+        ways: ways(settings.direction),
         silent: HashMap::new(),
         looked: HashMap::new(),
     };
@@ -166,6 +157,15 @@ pub(super) fn run(
     let _ = pins.close();
 }
 
+/// Returns the ways of packets with a direction.
+fn ways(direction: Direction) -> Vec<Way> {
+    match direction {
+        Direction::Both => vec![Way::Out, Way::In],
+        Direction::Send => vec![Way::Out],
+        Direction::Receive => vec![Way::In],
+    }
+}
+
 struct Keeper {
     path: String,
     id: u64,
@@ -173,6 +173,7 @@ struct Keeper {
     record: Record,
     stderr: File,
     parameters: Parameters,
+    ways: Vec<Way>,
     /// Peers that do not answer, and since when.
     silent: HashMap<UdpPeer, Instant>,
     /// What peers had moved at the last look, in bytes.
@@ -241,7 +242,7 @@ impl Keeper {
                 continue;
             }
             let rate = bytes * 1_000_000 / LOOK.as_micros() as u64;
-            match Path::find(peer, rate, &self.parameters) {
+            match Path::find(peer, &self.ways, rate, &self.parameters, &programs) {
                 Ok(Some(mut path)) => {
                     let governed = self.govern_path(&programs, &namespaces, &mut path);
                     if !governed? {
@@ -289,9 +290,10 @@ impl Keeper {
         path: &mut Path,
     ) -> Result<bool> {
         let mut queues = Vec::new();
-        for way in WAYS {
-            let name = format!("{QUEUES}{:x}{}", self.id as u32, "o");
-            queues.push(programs.queue(namespaces, &name, way)?);
+        for one in &path.ways {
+            let letter = if one.way == Way::Out { "o" } else { "i" };
+            let name = format!("{QUEUES}{:x}{letter}", self.id as u32);
+            queues.push(programs.queue(namespaces, &name, one.way)?);
         }
         let mut settings = UdpSettings {
             group: self.id,
@@ -300,8 +302,8 @@ impl Keeper {
             queues: [0; 2],
         };
         path.set_rates(namespaces, &mut queues)?;
-        for (way, queue) in WAYS.iter().zip(&queues) {
-            settings.queues[*way as usize] = queue.index;
+        for (one, queue) in path.ways.iter().zip(&queues) {
+            settings.queues[one.way as usize] = queue.index;
         }
         programs.set(&settings)?;
         let ended = self.follow(programs, namespaces, path, &mut queues);
@@ -332,16 +334,13 @@ impl Keeper {
         path: &mut Path,
         queues: &mut [Queue],
     ) -> Result<bool> {
-        let mut trace = trace();
         let mut reviewed = Instant::now();
-        let mut held = programs.counts(Way::Out).held;
         let mut moved = Instant::now();
         let mut others = 0;
         self.busiest(programs);
         loop {
-            path.step(programs)?;
+            path.step(programs);
             path.set_rates(namespaces, queues)?;
-            path.trace(&mut trace, programs);
             if path.is_silent() {
                 self.note_silence(path.peer, "it answers pings no more");
                 return Ok(true);
@@ -351,11 +350,9 @@ impl Keeper {
             }
             reviewed = Instant::now();
             self.record.tell(&path.in_words());
-            let now = programs.counts(Way::Out).held;
-            if now != held {
+            if path.review(programs) {
                 moved = Instant::now();
             }
-            held = now;
             if !self.is_wanted() {
                 return Ok(false);
             }
@@ -390,12 +387,6 @@ impl Device {
         }
         let length = name.iter().position(|byte| *byte == 0).unwrap_or(0);
         let name = String::from_utf8_lossy(&name[..length]).into_owned();
-        let read = |what: &str| -> io::Result<u32> {
-            let text =
-                std::fs::read_to_string(PathBuf::from("/sys/class/net").join(&name).join(what))?;
-            text.trim().parse().map_err(io::Error::other)
-        };
-        let _ = &read;
         let (kind, mtu) = request_of_device(&name)?;
         Ok(Self {
             link_header: if kind == libc::ARPHRD_ETHER { 14 } else { 0 },
@@ -434,7 +425,20 @@ fn request_of_device(name: &str) -> io::Result<(u16, u32)> {
 /// An echo without a reply.
 struct Waiting {
     number: u16,
-    echo: [Echo; WAYS.len()],
+    /// For each way that it measures.
+    echoes: Vec<Option<Echo>>,
+}
+
+/// One way of the packets on a path.
+struct OneWay {
+    way: Way,
+    aggregate: Aggregate,
+    /// It has moved something of late: only then replies are for it.
+    moves: bool,
+    /// At the last review.
+    bytes: Bytes,
+    /// When an echo has to leave.
+    next: Instant,
 }
 
 /// The path to the peer that moves most, as echoes measure it.
@@ -443,17 +447,22 @@ struct Path {
     device: Device,
     echoes: Echoes,
     begun: Instant,
-    aggregates: Vec<Aggregate>,
+    ways: Vec<OneWay>,
     waiting: VecDeque<Waiting>,
     number: u16,
-    next: Instant,
     answered: Instant,
     timed_out: bool,
 }
 
 impl Path {
     /// Asks a peer; returns `None` if it does not answer.
-    fn find(peer: UdpPeer, rate: u64, parameters: &Parameters) -> Result<Option<Self>> {
+    fn find(
+        peer: UdpPeer,
+        ways: &[Way],
+        rate: u64,
+        parameters: &Parameters,
+        programs: &Programs,
+    ) -> Result<Option<Self>> {
         let asking = || format!("asking {}", peer.ip());
         let device = Device::find(peer.device).doing(asking)?;
         let identity = std::process::id() as u16;
@@ -467,89 +476,123 @@ impl Path {
             let until = sent + PATIENCE / u32::from(tries);
             while let Some(left) = until.checked_duration_since(Instant::now()) {
                 wait_for(&echoes, left);
-                if let Some(reply) = echoes.receive().filter(|reply| reply.number == number) {
-                    let rtt_us = reply.at.saturating_duration_since(sent).as_micros() as u32;
-                    let start =
-                        |_| Aggregate::new(parameters, micros(begun, reply.at), rtt_us, 0, rate);
-                    return Ok(Some(Self {
-                        peer,
-                        device,
-                        echoes,
-                        begun,
-                        aggregates: WAYS.iter().map(start).collect(),
-                        waiting: VecDeque::new(),
-                        number: tries,
+                let Some(reply) = echoes.receive().filter(|reply| reply.number == number) else {
+                    continue;
+                };
+                let now_us = micros(begun, reply.at);
+                let rtt_us = reply.at.saturating_duration_since(sent).as_micros() as u32;
+                let start = |way: &Way| {
+                    let (way, bytes) = (*way, programs.bytes(*way));
+                    let arrives = way == Way::In;
+                    OneWay {
+                        way,
+                        aggregate: Aggregate::new(
+                            parameters, arrives, now_us, rtt_us, &bytes, rate,
+                        ),
+                        moves: true,
+                        bytes,
                         next: Instant::now(),
-                        answered: Instant::now(),
-                        timed_out: false,
-                    }));
-                }
+                    }
+                };
+                return Ok(Some(Self {
+                    peer,
+                    device,
+                    echoes,
+                    begun,
+                    ways: ways.iter().map(start).collect(),
+                    waiting: VecDeque::new(),
+                    number: tries,
+                    answered: Instant::now(),
+                    timed_out: false,
+                }));
             }
         }
         Ok(None)
     }
 
-    /// Waits for replies until an echo is due, and sends it.
-    fn step(&mut self, programs: &Programs) -> Result<()> {
-        let now = Instant::now();
-        if now >= self.next {
-            let now_us = micros(self.begun, now);
-            let mut echo = [Echo::default(); WAYS.len()];
-            for ((way, aggregate), echo) in WAYS.iter().zip(&mut self.aggregates).zip(&mut echo) {
-                *echo = aggregate.on_echo(now_us, programs.counts(*way).passed);
-            }
-            let number = self.number;
-            self.number = self.number.wrapping_add(1);
-            // A full queue of the device is one more way to lose it.
-            let _ = self.echoes.send(number);
-            self.waiting.push_back(Waiting { number, echo });
-            self.time_out(now_us, programs);
-            let wait = (self.aggregates.iter()).map(Aggregate::echo_us).min();
-            let wait = Duration::from_micros(wait.unwrap_or_default().into());
-            self.next = (self.next + wait).max(now + wait / 2);
+    /// Notes which ways move something; returns whether one does.
+    fn review(&mut self, programs: &Programs) -> bool {
+        for one in &mut self.ways {
+            let bytes = programs.bytes(one.way);
+            one.moves = bytes != one.bytes;
+            one.bytes = bytes;
         }
-        wait_for(
-            &self.echoes,
-            self.next.saturating_duration_since(Instant::now()),
-        );
+        self.ways.iter().any(|one| one.moves)
+    }
+
+    /// Returns when the next echo is due. Where nothing moves there is nothing to measure.
+    fn next(&self) -> Instant {
+        let moving = self.ways.iter().filter(|one| one.moves);
+        let idle = self.answered + REVIEW;
+        moving.map(|one| one.next).min().unwrap_or(idle)
+    }
+
+    /// Waits for replies until an echo is due, and sends it.
+    fn step(&mut self, programs: &Programs) {
+        let now = Instant::now();
+        if now >= self.next() {
+            self.send(now, programs);
+        }
+        let wait = self.next().saturating_duration_since(Instant::now());
+        wait_for(&self.echoes, wait.min(REVIEW));
         while let Some(reply) = self.echoes.receive() {
             let is_it = |waiting: &Waiting| waiting.number == reply.number;
             let Some(at) = self.waiting.iter().position(is_it) else {
                 continue;
             };
-            let waiting = self.waiting.drain(..=at).next_back();
-            let Some(waiting) = waiting else { continue };
+            let Some(waiting) = self.waiting.drain(..=at).next_back() else {
+                continue;
+            };
             self.answered = Instant::now();
             self.timed_out = false;
             let now_us = micros(self.begun, reply.at);
-            for ((way, aggregate), echo) in WAYS.iter().zip(&mut self.aggregates).zip(&waiting.echo)
-            {
-                aggregate.on_reply(echo, now_us, programs.counts(*way).passed, at as u32);
+            for (one, echo) in self.ways.iter_mut().zip(&waiting.echoes) {
+                let Some(echo) = echo else { continue };
+                let bytes = programs.bytes(one.way);
+                (one.aggregate).on_reply(echo, now_us, &bytes, at as u32);
+                // While yielding the next probe may be due sooner now.
+                one.next = one.next.min(Instant::now() + one.echo_interval());
             }
-            // A rate that rises has nothing to wait for, and while yielding the next probe may be sooner.
-            let wait = (self.aggregates.iter()).map(Aggregate::echo_us).min();
-            let wait = Duration::from_micros(wait.unwrap_or_default().into());
-            self.next = self.next.min(Instant::now() + wait);
         }
-        Ok(())
+    }
+
+    fn send(&mut self, now: Instant, programs: &Programs) {
+        let now_us = micros(self.begun, now);
+        let mut echoes = Vec::with_capacity(self.ways.len());
+        for one in &mut self.ways {
+            // Each one for a way that yields is one of its probes: it must not come early.
+            let due = one.moves && now >= one.next;
+            echoes.push(due.then(|| {
+                let bytes = programs.bytes(one.way);
+                let echo = one.aggregate.on_echo(now_us, &bytes);
+                let wait = one.echo_interval();
+                one.next = (one.next + wait).max(now + wait / 2);
+                echo
+            }));
+        }
+        if echoes.iter().all(Option::is_none) {
+            self.answered = now;
+            self.waiting.clear();
+            return;
+        }
+        let number = self.number;
+        self.number = self.number.wrapping_add(1);
+        // A full queue of the device is one more way to lose it.
+        let _ = self.echoes.send(number);
+        self.waiting.push_back(Waiting { number, echoes });
+        if !self.timed_out && self.waiting.len() > 1 && self.answered.elapsed() > self.patience() {
+            self.timed_out = true;
+            for one in &mut self.ways {
+                one.aggregate.on_timeout(now_us);
+            }
+        }
     }
 
     /// Returns how long no reply may come.
     fn patience(&self) -> Duration {
-        let slowest = (self.aggregates.iter())
-            .map(|one| one.told().smoothed_rtt_us)
-            .max();
+        let smoothed = |one: &OneWay| one.aggregate.told().smoothed_rtt_us;
+        let slowest = self.ways.iter().map(smoothed).max();
         PATIENCE.max(Duration::from_micros(4 * slowest.unwrap_or_default()))
-    }
-
-    fn time_out(&mut self, now_us: u32, programs: &Programs) {
-        if self.timed_out || self.waiting.len() < 2 || self.answered.elapsed() < self.patience() {
-            return;
-        }
-        self.timed_out = true;
-        for (way, aggregate) in WAYS.iter().zip(&mut self.aggregates) {
-            aggregate.on_timeout(now_us, programs.counts(*way).passed);
-        }
     }
 
     fn is_silent(&self) -> bool {
@@ -558,8 +601,8 @@ impl Path {
 
     /// Has the queues pass what the policies want.
     fn set_rates(&self, namespaces: &Namespaces, queues: &mut [Queue]) -> Result<()> {
-        for (aggregate, queue) in self.aggregates.iter().zip(queues) {
-            let told = aggregate.told();
+        for (one, queue) in self.ways.iter().zip(queues) {
+            let told = one.aggregate.told();
             let before = queue.rate();
             if before
                 .is_some_and(|before| before.rate.abs_diff(told.rate) * RATE_PARTS <= before.rate)
@@ -592,50 +635,36 @@ impl Path {
     }
 
     fn in_words(&self) -> String {
-        let told = self.aggregates[0].told();
+        let words: Vec<String> = self.ways.iter().map(OneWay::in_words).collect();
+        let smoothed = |one: &OneWay| one.aggregate.told().smoothed_rtt_us;
+        let rtt_us = self.ways.iter().map(smoothed).min();
         format!(
-            "governed by a queue of {:.2} Mb/s at {}, {} {}: round trip {:.1} ms, gave way {} times",
-            told.rate as f64 * 8e-6,
+            "governed at {} by the path to {}, round trip {:.1} ms: {}",
             self.device.name,
-            if told.yields_now {
-                "giving way to others on the path to"
-            } else {
-                "by the path to"
-            },
             self.peer.ip(),
-            told.smoothed_rtt_us as f64 / 1e3,
-            told.yields,
+            rtt_us.unwrap_or_default() as f64 / 1e3,
+            words.join(", "),
         )
-    }
-
-    fn trace(&self, trace: &mut Option<File>, programs: &Programs) {
-        let Some(trace) = trace else { return };
-        let told = self.aggregates[0].told();
-        let counts = programs.counts(Way::Out);
-        let _ = writeln!(
-            trace,
-            "{:.3} rate {:.3} cwnd {} yields {} {} queue {:.1} thr {:.1} srtt {:.1} link {:.2} held {} passed {}",
-            self.begun.elapsed().as_secs_f64(),
-            told.rate as f64 * 8e-6,
-            told.cwnd,
-            told.yields_now,
-            told.yields,
-            told.queue_us as f64 / 1e3,
-            told.threshold_us as f64 / 1e3,
-            told.smoothed_rtt_us as f64 / 1e3,
-            if told.packet_ns > 0 {
-                PACKET_BYTES as f64 * 8e3 / told.packet_ns as f64
-            } else {
-                0.0
-            },
-            counts.held,
-            counts.passed,
-        );
     }
 }
 
-fn trace() -> Option<File> {
-    File::create(std::env::var_os("NETNICE_UDP_TRACE")?).ok()
+impl OneWay {
+    fn echo_interval(&self) -> Duration {
+        Duration::from_micros(self.aggregate.echo_us().into())
+    }
+
+    fn in_words(&self) -> String {
+        let told = self.aggregate.told();
+        format!(
+            "{} at {:.2} Mb/s, gave way {} times",
+            match self.way {
+                Way::Out => "sends",
+                Way::In => "receives",
+            },
+            told.rate as f64 * 8e-6,
+            told.yields,
+        )
+    }
 }
 
 /// Microseconds since `begun`; they wrap.
@@ -701,6 +730,7 @@ impl Programs {
     fn queue(&self, namespaces: &Namespaces, name: &str, way: Way) -> Result<Queue> {
         let (turn, back) = match way {
             Way::Out => ("netnice_turn_out", "netnice_back_out"),
+            Way::In => ("netnice_turn_in", "netnice_back_in"),
         };
         let (turn, back) = (self.descriptor(turn)?, self.descriptor(back)?);
         namespaces.queue(name, turn.as_fd(), back.as_fd())
@@ -729,8 +759,8 @@ impl Programs {
             .doing(|| format!("setting the cgroup {}", cgroup.path()))
     }
 
-    fn counts(&self, way: Way) -> UdpCounts {
-        let read = || -> Option<UdpCounts> {
+    fn bytes(&self, way: Way) -> Bytes {
+        let read = || -> Option<Bytes> {
             let map = self.map("udp_counts").ok()?;
             let bytes = map
                 .lookup(&(way as u32).to_ne_bytes(), MapFlags::ANY)
@@ -749,7 +779,7 @@ impl Programs {
             let peer = bytemuck::try_pod_read_unaligned(&key).ok()?;
             let bytes = map.lookup(&key, MapFlags::ANY).ok()??;
             let moved: [u64; 2] = bytemuck::try_pod_read_unaligned(&bytes).ok()?;
-            Some((peer, moved[Way::Out as usize]))
+            Some((peer, moved[0].max(moved[1])))
         };
         map.keys().filter_map(read).collect()
     }

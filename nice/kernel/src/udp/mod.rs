@@ -41,7 +41,7 @@ pub(crate) fn keep(
     kind: Kind,
     pins: &PinDirectory,
 ) -> Result<()> {
-    if !settings.wants_other_udp() {
+    if !settings.wants_udp() {
         crate::runtime::keepers::forget(pins.home(), cgroup.id());
         return Ok(());
     }

@@ -3,26 +3,27 @@
 #include "aggregate.h"
 
 void udp_aggregate_begin(struct aggregate *state, const struct policy_parameters *wanted,
-			 u32 now_us, u32 rtt_us, u64 passed, u64 rate)
+			 u32 arrives, u32 now_us, u32 rtt_us, const struct aggregate_bytes *bytes,
+			 u64 rate)
 {
-	aggregate_begin(state, wanted, now_us, rtt_us, passed, rate);
+	aggregate_begin(state, wanted, arrives, now_us, rtt_us, bytes, rate);
 }
 
 void udp_aggregate_on_echo(struct aggregate *state, struct aggregate_echo *echo, u32 now_us,
-			   u64 passed)
+			   const struct aggregate_bytes *bytes)
 {
-	aggregate_on_echo(state, echo, now_us, passed);
+	aggregate_on_echo(state, echo, now_us, bytes);
 }
 
 u64 udp_aggregate_on_reply(struct aggregate *state, const struct aggregate_echo *echo, u32 now_us,
-			   u64 passed, u32 lost)
+			   const struct aggregate_bytes *bytes, u32 lost)
 {
-	return aggregate_on_reply(state, echo, now_us, passed, lost);
+	return aggregate_on_reply(state, echo, now_us, bytes, lost);
 }
 
-u64 udp_aggregate_on_timeout(struct aggregate *state, u32 now_us, u64 passed)
+u64 udp_aggregate_on_timeout(struct aggregate *state, u32 now_us)
 {
-	return aggregate_on_timeout(state, now_us, passed);
+	return aggregate_on_timeout(state, now_us);
 }
 
 u32 udp_aggregate_echo_us(const struct aggregate *state)
@@ -30,7 +31,7 @@ u32 udp_aggregate_echo_us(const struct aggregate *state)
 	return aggregate_echo_us(state);
 }
 
-/* What is told of a direction: the rate, whether it yields, how often it has, round trip, window, queue, threshold, rate of the path. */
+/* What is told of a direction, in the order of Told in aggregate.rs. */
 void udp_aggregate_told(const struct aggregate *state, u64 told[8])
 {
 	told[0] = state->rate;

@@ -208,7 +208,7 @@ impl Checker<'_> {
         }
         let (mut options, settings) = self.settings(&field, &group)?;
         let settings = Settings {
-            no_quic: group.no_quic,
+            no_quic: group.no_quic || settings.no_quic,
             ..settings
         };
         if group.no_quic {
