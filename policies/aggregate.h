@@ -11,7 +11,7 @@
  *   yielding  each echo is a probe. Meanwhile the group keeps the rate of netnice's pairs, and never less than what
  *             keeps connections alive.
  *   arriving  what arrives has met the path's queue before it meets ours. Its sender sends as our queue lets
- *             packets pass, a round trip later: what arrives between an echo and its reply is what was in flight.
+ *             packets pass, a round trip later: what arrives between an echo and its reply was in flight.
  */
 #ifndef NETNICE_POLICY_AGGREGATE_H
 #define NETNICE_POLICY_AGGREGATE_H
@@ -178,12 +178,11 @@ POLICY_INLINE u64 aggregate_ask(struct aggregate *state, u32 now_us)
 
 /* Completes an ACK for what leaves: the reply acknowledges all that had passed as its echo left. */
 POLICY_INLINE void aggregate_leaving(struct aggregate *state, const struct aggregate_echo *echo,
-				     const struct aggregate_bytes *bytes, u32 now_us)
+				     u32 now_us)
 {
 	struct netnice_ack *ack = &state->ack;
 
 	ack->prior_delivered = aggregate_packets(echo->delivered);
-	ack->in_flight = aggregate_packets(bytes->passed) - aggregate_packets(echo->passed);
 	ack->rate_delivered = aggregate_packets(echo->passed - echo->delivered);
 	/* The longer interval: replies may come bunched (draft-cheng-iccrg-delivery-rate-estimation). */
 	ack->rate_interval_us =
@@ -191,15 +190,14 @@ POLICY_INLINE void aggregate_leaving(struct aggregate *state, const struct aggre
 	state->delivered = echo->passed;
 }
 
-/* The same for what arrives: what has arrived since the echo left was in flight then. */
+/* The same for what arrives: what has done so since the echo left was in flight then. */
 POLICY_INLINE void aggregate_arriving(struct aggregate *state, const struct aggregate_echo *echo,
 				      const struct aggregate_bytes *bytes)
 {
 	struct netnice_ack *ack = &state->ack;
 
 	ack->prior_delivered = aggregate_packets(echo->arrived);
-	ack->in_flight = aggregate_packets(bytes->arrived - echo->arrived);
-	ack->rate_delivered = ack->in_flight;
+	ack->rate_delivered = aggregate_packets(bytes->arrived - echo->arrived);
 	ack->rate_interval_us = state->rtt_us;
 	state->delivered = bytes->arrived;
 }
@@ -228,10 +226,12 @@ POLICY_INLINE u64 aggregate_on_reply(struct aggregate *state, const struct aggre
 	if (state->arrives)
 		aggregate_arriving(state, echo, bytes);
 	else
-		aggregate_leaving(state, echo, bytes, now_us);
+		aggregate_leaving(state, echo, now_us);
 	state->delivered_us = now_us;
 	state->delivered_sent_us = echo->sent_us;
 	ack->sample_rtt_us = rtt_us;
+	/* What has passed since is in flight; a sender whose packets arrive sends as many as have passed. */
+	ack->in_flight = aggregate_packets(passed);
 	ack->delivered = aggregate_packets(state->delivered);
 	ack->acked = ack->delivered - before;
 	ack->lost = lost;

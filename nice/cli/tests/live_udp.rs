@@ -3,8 +3,6 @@
 
 mod program;
 
-use std::path::Path;
-
 use program::{TestCgroup, measure_until, netnice, stderr, stdout};
 use serde_json::Value;
 
@@ -55,7 +53,7 @@ fn a_detached_upload_is_ordinary_at_once() {
         },
         |found| {
             let rate = |name: &str| rate(found, name);
-            rate("beside") < 0.1 * rate("rival") && rate("after") > 5.0 * rate("beside")
+            rate("beside") < 0.1 * rate("rival") && rate("after") > 3.0 * rate("beside")
         },
     );
 }
@@ -67,7 +65,6 @@ fn nothing_is_left_of_a_killed_keeper() {
     assert_eq!(found["left"], 0, "{found}");
     // It goes on, as an ordinary one.
     assert!(rate(&found, "after") > 1.0, "{found}");
-    assert!(!Path::new("/run/netnice").exists());
 }
 
 #[test]

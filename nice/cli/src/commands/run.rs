@@ -73,8 +73,9 @@ Scope:
   hstcplp sets under that control and otherwise netnice's: by round trips where the peer sends no \
   timestamps; not over loopback, and not with Multipath TCP. uTP, which BitTorrent uses over UDP, is \
   governed in both directions as root only, by netnice's policy, at the network interfaces that are \
-  there when the command starts (Linux 6.6); --udp no leaves it alone. Not \
-  covered are other UDP, and so QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket \
+  there when the command starts (Linux 6.6); --udp no leaves it alone. With --udp yes so is other UDP, QUIC above all, by a \
+  queue that netnice makes for the command's large packets, with the peer that moves most, if that answers pings, and not with \
+  --at-least; --no-quic refuses QUIC. Not covered are other UDP without it, connections that were open before, and those accepted on a socket \
   that was handed in listening. A socket handed in without a connection gets the control, too, but \
   not one that the command receives later from a program outside (SCM_RIGHTS). Under root, what a \
   program does after it has moved itself to another cgroup is not covered: container runtimes do so, \
@@ -801,8 +802,8 @@ fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Contro
     if totals.sockets == 0 {
         return match notes.is_empty() {
             true => "nothing was moved at low priority: no TCP connection was opened that can be \
-                     governed (UDP but for uTP, and so QUIC, cannot; nor can what is received by Multipath TCP, \
-                     or from this host itself)"
+                     governed (what is received by Multipath TCP, or from this host itself, cannot), and no \
+                     large packet of UDP was"
                 .to_owned(),
             false => format!("{standing} ({name}) by {means}: no finished connection{notes}"),
         };

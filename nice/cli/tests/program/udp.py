@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A transfer over UDP with a congestion control, as QUIC has one, for live_udp.rs: both ends, and what came of it as one line of JSON.
+"""A transfer over UDP with a congestion control, as QUIC has one, for live_udp.rs: both ends, and the outcome as JSON.
 
 udp.py serve                    answers on UDP port 4433, serves the rival on TCP port 8000, and pages on port 8001
 udp.py down|up SECONDS          one transfer; prints a line once it is connected, then its rate in each second, in Mb/s
@@ -202,7 +202,8 @@ def attach(way: str, netnice: str) -> None:
     time.sleep(6)
     subprocess.run([netnice, "detach", cgroup], check=True, stdout=subprocess.DEVNULL)
     low_rates, rates = utp.ended(low)[0], utp.ended(other)[0]
-    print(json.dumps({"beside": utp.mean(low_rates[11:14]), "after": utp.mean(low_rates[17:]), "rival": utp.mean(rates[3:6])}))
+    found = {"beside": utp.mean(low_rates[11:14]), "after": utp.mean(low_rates[17:]), "rival": utp.mean(rates[3:6])}
+    print(json.dumps(found))
 
 
 def queues() -> int:
@@ -214,12 +215,12 @@ def killed(way: str, netnice: str) -> None:
     low = begun(way, 10, netnice, "run", "--")
     time.sleep(5)
     found = {"queues": queues()}
-    here = os.readlink("/proc/self/ns/net")
-    for entry in os.listdir("/proc"):
+    here = pathlib.Path("/proc/self/ns/net").readlink()
+    for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            name = pathlib.Path("/proc", entry, "comm").read_text().strip()
-            if name == "nn-udp" and os.readlink(f"/proc/{entry}/ns/net") == here:
-                os.kill(int(entry), signal.SIGKILL)
+            name = (entry / "comm").read_text().strip()
+            if name == "nn-udp" and (entry / "ns/net").readlink() == here:
+                os.kill(int(entry.name), signal.SIGKILL)
     end = time.monotonic() + 3
     while queues() and time.monotonic() < end:
         time.sleep(0.05)

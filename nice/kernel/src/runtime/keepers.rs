@@ -46,12 +46,13 @@ impl Record {
         if !self.holds() {
             return;
         }
-        // Where it has gone meanwhile it must not come back.
-        let file = OpenOptions::new()
-            .write(true)
-            .truncate(true)
-            .open(&self.path);
-        let _ = file.and_then(|mut file| writeln!(file, "{}\n{text}", self.token));
+        // Where it has gone meanwhile it must not come back, and a reader must not find it empty.
+        let text = format!("{}\n{text}\n", self.token);
+        let file = OpenOptions::new().write(true).open(&self.path);
+        let _ = file.and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.set_len(text.len() as u64)
+        });
     }
 }
 
