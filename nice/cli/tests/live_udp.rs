@@ -45,6 +45,26 @@ fn an_upload_over_udp_yields_and_comes_back() {
 }
 
 #[test]
+fn a_download_over_udp_yields_and_comes_back() {
+    measure_until(
+        || behind(&["run", "down"], ""),
+        |found| {
+            let rate = |name: &str| rate(found, name);
+            let told = &found["told"];
+            assert!(
+                told["udp_bytes_received"].as_u64() > Some(1_000_000),
+                "{found}"
+            );
+            rate("alone") > 0.6 * rate("rival")
+                && rate("rival") > 0.85 * rate("alone")
+                && rate("beside") < 0.05 * rate("rival")
+                && rate("after") > 0.6 * rate("alone")
+                && rate("page") < 1.3 * rate("page_alone")
+        },
+    );
+}
+
+#[test]
 fn a_detached_upload_is_ordinary_at_once() {
     measure_until(
         || {

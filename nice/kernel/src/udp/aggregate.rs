@@ -24,10 +24,6 @@ pub(super) struct Told {
     /// Number of times it has yielded.
     pub(super) yields: u64,
     pub(super) smoothed_rtt_us: u64,
-    /// Packets.
-    pub(super) cwnd: u64,
-    pub(super) queue_us: u64,
-    pub(super) threshold_us: u64,
     /// Time of a packet at the highest rate known, in nanoseconds; 0: unknown.
     pub(super) packet_ns: u64,
 }
@@ -67,7 +63,7 @@ unsafe extern "C" {
     ) -> u64;
     fn udp_aggregate_on_timeout(state: *mut Aggregate, now_us: u32) -> u64;
     fn udp_aggregate_echo_us(state: *const Aggregate) -> u32;
-    fn udp_aggregate_told(state: *const Aggregate, told: *mut [u64; 8]);
+    fn udp_aggregate_told(state: *const Aggregate, told: *mut [u64; 5]);
 }
 
 impl Aggregate {
@@ -114,28 +110,117 @@ impl Aggregate {
     }
 
     pub(super) fn told(&self) -> Told {
-        let mut told = [0; 8];
-        // SAFETY: the function writes eight numbers.
+        let mut told = [0; 5];
+        // SAFETY: the function writes five numbers.
         unsafe { udp_aggregate_told(self, &mut told) };
-        let [
-            rate,
-            yields_now,
-            yields,
-            smoothed_rtt_us,
-            cwnd,
-            queue_us,
-            threshold_us,
-            packet_ns,
-        ] = told;
+        let [rate, yields_now, yields, smoothed_rtt_us, packet_ns] = told;
         Told {
             rate,
             yields_now: yields_now != 0,
             yields,
             smoothed_rtt_us,
-            cwnd,
-            queue_us,
-            threshold_us,
             packet_ns,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::{Aggregate, Bytes, Echo};
+    use crate::objects::parameters::Parameters;
+
+    const LINK: f64 = 1.25e6; // bytes per second
+    const STEP_US: u32 = 500;
+    const ONE_WAY_US: u32 = 20_000;
+
+    /// A group that always has something to move over a path of 10 Mb/s and 40 ms, on which others put `others` bytes per second
+    /// into the queue from 10 to 20 s. Returns its rate in each second, as a part of the link's.
+    fn rates(arrives: bool, others: f64) -> Vec<f64> {
+        let bytes = Bytes::default();
+        let none = Parameters::default();
+        let mut state = Aggregate::new(&none, arrives, 40_000, 40_000, &bytes, 500_000);
+        let (mut queue, mut passed, mut arrived) = (0.0_f64, 0.0, 0.0);
+        // What left the queue and the sender, by the time at which it is at the next place.
+        let mut flying: VecDeque<(u32, f64)> = VecDeque::new();
+        let mut replies: VecDeque<(u32, Echo)> = VecDeque::new();
+        let mut next = 0;
+        let mut found = vec![0.0; 40];
+        for step in 0..40 * 1_000_000 / STEP_US {
+            let now_us = 40_000 + step * STEP_US;
+            let second = (step * STEP_US / 1_000_000) as usize;
+            let share = f64::from(STEP_US) / 1e6;
+            let mine = state.told().rate as f64 * share;
+            passed += mine;
+            // A sender that is clocked by what passes a queue behind the path sends a round trip later.
+            flying.push_back((now_us + if arrives { 2 * ONE_WAY_US } else { 0 }, mine));
+            let mut comes = 0.0;
+            while flying.front().is_some_and(|(at, _)| *at <= now_us) {
+                comes += flying.pop_front().unwrap().1;
+            }
+            arrived += comes;
+            found[second] += comes / LINK;
+            let others = if (10..20).contains(&second) {
+                others * share
+            } else {
+                0.0
+            };
+            queue = (queue + comes + others - LINK * share).clamp(0.0, 125_000.0);
+            let bytes = Bytes {
+                arrived: if arrives {
+                    arrived as u64
+                } else {
+                    passed as u64
+                },
+                passed: passed as u64,
+            };
+            while replies.front().is_some_and(|(at, _)| *at <= now_us) {
+                let (at, echo) = replies.pop_front().unwrap();
+                state.on_reply(&echo, at, &bytes, 0);
+            }
+            if now_us >= next {
+                let echo = state.on_echo(now_us, &bytes);
+                let delay_us = (queue / LINK * 1e6) as u32 + 2 * ONE_WAY_US;
+                replies.push_back((now_us + delay_us, echo));
+                next = now_us + state.echo_us();
+            }
+        }
+        found
+    }
+
+    fn mean(rates: &[f64]) -> f64 {
+        rates.iter().sum::<f64>() / rates.len() as f64
+    }
+
+    #[test]
+    fn a_path_is_filled_left_to_others_and_filled_again() {
+        for arrives in [false, true] {
+            // Others that take all that the link has, and a little more.
+            let rates = rates(arrives, 1.05 * LINK);
+            let (alone, beside, after) = (
+                mean(&rates[4..10]),
+                mean(&rates[14..20]),
+                mean(&rates[25..40]),
+            );
+            let shown = format!("arrives {arrives}: {rates:.2?}");
+            assert!(alone > 0.85 && alone < 1.02, "{shown}");
+            assert!(beside < 0.05, "{shown}");
+            assert!(after > 0.85 && after < 1.02, "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_group_with_little_to_move_gets_no_higher_rate() {
+        let none = Parameters::default();
+        let mut bytes = Bytes::default();
+        let mut state = Aggregate::new(&none, false, 40_000, 40_000, &bytes, 100_000);
+        let before = state.told().rate;
+        for number in 1..200_u32 {
+            let echo = state.on_echo(number * 80_000, &bytes);
+            bytes.passed += 2_000;
+            state.on_reply(&echo, number * 80_000 + 40_000, &bytes, 0);
+        }
+        assert!(state.told().rate <= before, "{:?}", state.told());
     }
 }

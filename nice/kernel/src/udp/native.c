@@ -32,16 +32,13 @@ u32 udp_aggregate_echo_us(const struct aggregate *state)
 }
 
 /* What is told of a direction, in the order of Told in aggregate.rs. */
-void udp_aggregate_told(const struct aggregate *state, u64 told[8])
+void udp_aggregate_told(const struct aggregate *state, u64 told[5])
 {
 	told[0] = state->rate;
 	told[1] = netnice_yields(&state->policy);
 	told[2] = state->policy.report.yields;
 	told[3] = state->smoothed_rtt_us;
-	told[4] = state->cwnd;
-	told[5] = state->policy.measured.latest_queue_us;
-	told[6] = netnice_threshold_us(&state->policy);
-	told[7] = state->policy.believed.packet_ns;
+	told[4] = state->policy.believed.packet_ns;
 }
 
 _Static_assert(sizeof(struct aggregate) <= 512, "state must fit Aggregate of aggregate.rs");
