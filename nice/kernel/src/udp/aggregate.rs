@@ -135,45 +135,71 @@ mod tests {
     const STEP_US: u32 = 500;
     const ONE_WAY_US: u32 = 20_000;
 
-    /// A group that always has something to move over a path of 10 Mb/s and 40 ms, on which others put `others` bytes per second
-    /// into the queue from 10 to 20 s. Returns its rate in each second, as a part of the link's.
-    fn rates(arrives: bool, others: f64) -> Vec<f64> {
-        let bytes = Bytes::default();
+    /// Bytes on their way, by the time at which they are there.
+    #[derive(Default)]
+    struct Way(VecDeque<(u32, f64)>);
+
+    impl Way {
+        fn take(&mut self, now_us: u32) -> f64 {
+            let mut sum = 0.0;
+            while self.0.front().is_some_and(|(at, _)| *at <= now_us) {
+                sum += self.0.pop_front().unwrap().1;
+            }
+            sum
+        }
+    }
+
+    /// A group that always has something to move over a path of 10 Mb/s and 40 ms, whose queue others fill from 10 to 20 s, as a
+    /// flow does that only answers losses. What arrives is sent by a window of two round trips, as packets pass. Returns the group's rate in each
+    /// second, as a part of the link's.
+    fn rates(arrives: bool) -> Vec<f64> {
+        let mut bytes = Bytes::default();
         let none = Parameters::default();
         let mut state = Aggregate::new(&none, arrives, 40_000, 40_000, &bytes, 500_000);
-        let (mut queue, mut passed, mut arrived) = (0.0_f64, 0.0, 0.0);
-        // What left the queue and the sender, by the time at which it is at the next place.
-        let mut flying: VecDeque<(u32, f64)> = VecDeque::new();
+        let (mut own, mut strange) = (0.0_f64, 0.0_f64); // in the link's queue
+        let (mut passed, mut arrived, mut waits) = (0.0, 0.0, 100_000.0);
+        let (mut to_link, mut from_link) = (Way::default(), Way::default());
         let mut replies: VecDeque<(u32, Echo)> = VecDeque::new();
-        let mut next = 0;
+        let (mut next, mut rises) = (0, true);
         let mut found = vec![0.0; 40];
+        let share = f64::from(STEP_US) / 1e6;
         for step in 0..40 * 1_000_000 / STEP_US {
             let now_us = 40_000 + step * STEP_US;
             let second = (step * STEP_US / 1_000_000) as usize;
-            let share = f64::from(STEP_US) / 1e6;
-            let mine = state.told().rate as f64 * share;
-            passed += mine;
-            // A sender that is clocked by what passes a queue behind the path sends a round trip later.
-            flying.push_back((now_us + if arrives { 2 * ONE_WAY_US } else { 0 }, mine));
-            let mut comes = 0.0;
-            while flying.front().is_some_and(|(at, _)| *at <= now_us) {
-                comes += flying.pop_front().unwrap().1;
-            }
-            arrived += comes;
-            found[second] += comes / LINK;
-            let others = if (10..20).contains(&second) {
-                others * share
-            } else {
-                0.0
+            let wanted = state.told().rate as f64 * share;
+            let passes = if arrives { wanted.min(waits) } else { wanted };
+            passed += passes;
+            let there_us = now_us + if arrives { ONE_WAY_US } else { 0 };
+            to_link.0.push_back((there_us, passes));
+            own += to_link.take(now_us);
+            rises = match own + strange {
+                low if low < 40_000.0 => true,
+                high if high > 110_000.0 => false,
+                _ => rises,
             };
-            queue = (queue + comes + others - LINK * share).clamp(0.0, 125_000.0);
-            let bytes = Bytes {
-                arrived: if arrives {
-                    arrived as u64
-                } else {
-                    passed as u64
-                },
-                passed: passed as u64,
+            if (10..20).contains(&second) {
+                strange += if rises { 1.2 } else { 0.8 } * LINK * share;
+            }
+            let served = (LINK * share / (own + strange).max(1e-9)).min(1.0);
+            let mine = own * served;
+            found[second] += mine / LINK;
+            (own, strange) = (own - mine, strange - strange * served);
+            // What finds no room is sent again.
+            let kept = (125_000.0 / (own + strange).max(1e-9)).min(1.0);
+            to_link
+                .0
+                .push_back((now_us + 2 * ONE_WAY_US, own * (1.0 - kept)));
+            to_link.0.make_contiguous().sort_by_key(|(at, _)| *at);
+            (own, strange) = (own * kept, strange * kept);
+            from_link.0.push_back((now_us + ONE_WAY_US, mine));
+            let comes = from_link.take(now_us);
+            arrived += comes;
+            waits += if arrives { comes - passes } else { 0.0 };
+            bytes.passed = passed as u64;
+            bytes.arrived = if arrives {
+                arrived as u64
+            } else {
+                passed as u64
             };
             while replies.front().is_some_and(|(at, _)| *at <= now_us) {
                 let (at, echo) = replies.pop_front().unwrap();
@@ -181,7 +207,7 @@ mod tests {
             }
             if now_us >= next {
                 let echo = state.on_echo(now_us, &bytes);
-                let delay_us = (queue / LINK * 1e6) as u32 + 2 * ONE_WAY_US;
+                let delay_us = ((own + strange) / LINK * 1e6) as u32 + 2 * ONE_WAY_US;
                 replies.push_back((now_us + delay_us, echo));
                 next = now_us + state.echo_us();
             }
@@ -196,17 +222,18 @@ mod tests {
     #[test]
     fn a_path_is_filled_left_to_others_and_filled_again() {
         for arrives in [false, true] {
-            // Others that take all that the link has, and a little more.
-            let rates = rates(arrives, 1.05 * LINK);
+            let rates = rates(arrives);
             let (alone, beside, after) = (
                 mean(&rates[4..10]),
                 mean(&rates[14..20]),
                 mean(&rates[25..40]),
             );
             let shown = format!("arrives {arrives}: {rates:.2?}");
-            assert!(alone > 0.85 && alone < 1.02, "{shown}");
+            // What arrives follows a round trip later: docs/howto/udp.md tells what that costs.
+            let filled = if arrives { 0.5 } else { 0.85 };
+            assert!(alone > filled && alone < 1.02, "{shown}");
             assert!(beside < 0.05, "{shown}");
-            assert!(after > 0.85 && after < 1.02, "{shown}");
+            assert!(after > filled && after < 1.02, "{shown}");
         }
     }
 
