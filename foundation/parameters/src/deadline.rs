@@ -401,8 +401,9 @@ mod tests {
         let size = 0.65 * flows.iter().map(|others| gets(LINE, *others)).sum::<f64>();
         let mut floors = Vec::new();
         let mut plan = Plan::new(size as u64, Duration::from_secs(DAY_S));
-        let planned = day(&flows, size, |second, done| {
-            floors.push(plan.look(Duration::from_secs(second), done).floor as f64);
+        let planned = day(&flows, size, |second, done, _| {
+            let now = Duration::from_secs(second as u64);
+            floors.push(plan.look(now, done as u64).floor as f64);
             floors[floors.len() - 1]
         });
         assert!(planned.met);

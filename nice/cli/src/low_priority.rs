@@ -30,8 +30,8 @@ pub struct LowPriority {
     /// policy of --control if that is netnice, tcplp or hstcplp, otherwise by netnice's [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,
-    /// Whether UDP is governed: uTP (BitTorrent) by its window, QUIC and all other by a queue of netnice's. With `yes` it is an error
-    /// where it cannot be; `refuse` is --no-quic. As root only [default: where it can be]
+    /// Whether UDP is governed, as root only. With `yes`, uTP (BitTorrent) by its window, and QUIC and all other by a queue of
+    /// netnice's; it is an error where they cannot be. `refuse` is --no-quic [default: uTP alone, where it can be]
     #[arg(
         long,
         value_enum,
@@ -174,7 +174,6 @@ impl LowPriority {
             }
             Some(UdpChoice::Yes) => Ok(Udp::Yes),
             Some(UdpChoice::No) => Ok(Udp::No),
-            // QUIC to other ports is governed.
             None | Some(UdpChoice::Refuse) => Ok(Udp::WherePossible),
         }
     }

@@ -88,7 +88,7 @@ fn nothing_is_left_of_a_killed_keeper() {
 }
 
 #[test]
-fn udp_is_left_alone_on_request() {
+fn other_udp_is_left_alone_unless_asked_for() {
     let found = behind(&["left", "up"], "");
     assert_eq!(found["told"]["udp_bytes_sent"], 0, "{found}");
     assert_eq!(found["told"]["udp"], Value::Null, "{found}");

@@ -28,15 +28,15 @@ impl Direction {
     }
 }
 
-/// Whether UDP is governed: uTP by its own window, all other by a queue of ours.
+/// Whether UDP is governed: uTP by its own window, all other by a queue of ours, and only with [`Udp::Yes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Udp {
-    /// Where the kernel and the rights permit it, in cgroups only.
+    /// UTP, where the kernel and the rights permit it, in cgroups only.
     #[default]
     WherePossible,
     /// As above. A command need not wait until the program is loaded: what waits for its end does so once it has begun.
     Soon,
-    /// Yes, and it is an error where it cannot be.
+    /// All of it, and it is an error where it cannot be.
     Yes,
     /// No.
     No,
@@ -92,8 +92,8 @@ impl Settings {
         self.udp != Udp::No && self.control.is_low_priority()
     }
 
-    /// Returns true if UDP other than uTP is to be governed where it can be. A floor is of TCP and uTP alone.
+    /// Returns true if UDP other than uTP is to be governed: only where it is asked for. A floor is of TCP and uTP alone.
     pub(crate) fn wants_other_udp(&self) -> bool {
-        self.wants_udp() && self.direction.sends() && self.floor() == 0
+        self.udp == Udp::Yes && self.control.is_low_priority() && self.floor() == 0
     }
 }

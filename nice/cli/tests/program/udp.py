@@ -6,7 +6,7 @@ udp.py down|up SECONDS          one transfer; prints a line once it is connected
 udp.py run|plain WAY NETNICE    alone, beside pages, beside a rival, and after it; with or without `run`
 udp.py attach WAY NETNICE       in an attached cgroup, beside a rival, and after `detach`
 udp.py killed WAY NETNICE       what is left of the queues when the process that sets their rates is killed
-udp.py left WAY NETNICE         what `run --json` tells with --udp no
+udp.py left WAY NETNICE         what `run --json` says without --udp yes
 
 Each packet is acknowledged by a small one. Nothing is sent again: what is acknowledged counts.
 """
@@ -185,11 +185,11 @@ def plain(way: str, _netnice: str) -> None:
 
 
 def run(way: str, netnice: str) -> None:
-    measure(way, [netnice, "run", "--json", "--"])
+    measure(way, [netnice, "run", "--json", "--udp", "yes", "--"])
 
 
 def left(way: str, netnice: str) -> None:
-    low = begun(way, 3, netnice, "run", "--json", "--udp", "no", "--")
+    low = begun(way, 3, netnice, "run", "--json", "--")
     print(json.dumps({"told": json.loads(utp.ended(low)[1].splitlines()[-1])}))
 
 
@@ -212,7 +212,7 @@ def queues() -> int:
 
 def killed(way: str, netnice: str) -> None:
     """Kill the process that governs, of this network namespace alone."""
-    low = begun(way, 10, netnice, "run", "--")
+    low = begun(way, 10, netnice, "run", "--udp", "yes", "--")
     time.sleep(5)
     found = {"queues": queues()}
     here = pathlib.Path("/proc/self/ns/net").readlink()

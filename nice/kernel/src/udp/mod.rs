@@ -25,7 +25,7 @@ use crate::objects::pin_directory::PinDirectory;
 use crate::runtime::background;
 use crate::runtime::journal::Kind;
 use crate::runtime::keepers::Record;
-use crate::settings::{Settings, Udp};
+use crate::settings::Settings;
 
 /// Name of the process.
 const KEEPER: &std::ffi::CStr = c"nn-udp";
@@ -41,13 +41,11 @@ pub(crate) fn keep(
     kind: Kind,
     pins: &PinDirectory,
 ) -> Result<()> {
-    if !settings.wants_udp() {
+    if !settings.wants_other_udp() {
         crate::runtime::keepers::forget(pins.home(), cgroup.id());
         return Ok(());
     }
-    if settings.udp == Udp::Yes {
-        try_governing(pins)?;
-    }
+    try_governing(pins)?;
     let starting = || "starting what governs UDP".to_owned();
     let record = Record::new(pins.home(), cgroup.id()).doing(starting)?;
     let (path, id, settings) = (cgroup.path().to_owned(), cgroup.id(), *settings);
