@@ -182,6 +182,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	tools/check-links
 	tools/layout
 	tools/promises
+	tools/wording
 	for manifest in $(MANIFESTS); do \
 		target/audit/bin/cargo-deny --manifest-path $$manifest --config tools/deny.toml --locked \
 			check --hide-inclusion-graph licenses bans sources || exit; \
