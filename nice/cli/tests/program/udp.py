@@ -15,7 +15,6 @@ import contextlib
 import json
 import os
 import pathlib
-import select
 import signal
 import socket
 import statistics
@@ -74,23 +73,6 @@ class Sender:
             self.next += 1
 
 
-def received(udp: socket.socket) -> list[tuple[bytes, tuple]]:
-    found = []
-    select.select([udp], [], [], 0.005)
-    with contextlib.suppress(BlockingIOError, ConnectionError):
-        while len(found) < 64:
-            found.append(udp.recvfrom(2048))
-    return found
-
-
-def udp_socket(port: int) -> socket.socket:
-    udp = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-    udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    udp.bind(("::", port))
-    udp.setblocking(False)
-    return udp
-
-
 def acknowledge(udp: socket.socket, packet: bytes, address: tuple) -> None:
     with contextlib.suppress(BlockingIOError, ConnectionError):
         udp.sendto(PACKET.pack(ACK, PACKET.unpack_from(packet)[1]), address)
@@ -99,11 +81,11 @@ def acknowledge(udp: socket.socket, packet: bytes, address: tuple) -> None:
 def serve() -> None:
     threading.Thread(target=utp.serve_rival, daemon=True).start()
     threading.Thread(target=serve_pages, daemon=True).start()
-    udp = udp_socket(PORT)
+    udp = utp.udp_socket(PORT)
     senders: dict[tuple, Sender] = {}
     heard: dict[tuple, float] = {}
     while True:
-        for packet, address in received(udp):
+        for packet, address in utp.received(udp):
             kind, number = PACKET.unpack_from(packet)
             heard[address] = time.monotonic()
             if kind == REQUEST:
@@ -143,12 +125,12 @@ def pages(seconds: float) -> float:
 def transfer(way: str, seconds: int) -> None:
     host = os.environ["NETNICE_FAR6"] if way == "down" else "::ffff:" + os.environ["NETNICE_FAR"]
     address = (host, PORT, 0, 0)
-    udp = udp_socket(0)
+    udp = utp.udp_socket(0)
     sender = Sender()
     moved = [0]
 
     def step() -> None:
-        for packet, peer in received(udp):
+        for packet, peer in utp.received(udp):
             kind, number = PACKET.unpack_from(packet)
             if kind == ACK:
                 sender.take(number)

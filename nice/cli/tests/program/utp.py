@@ -143,7 +143,7 @@ def udp_socket(port: int) -> socket.socket:
 def received(udp: socket.socket) -> list[tuple[bytes, tuple]]:
     found = []
     select.select([udp], [], [], 0.005)
-    with contextlib.suppress(BlockingIOError):
+    with contextlib.suppress(BlockingIOError, ConnectionError):
         while len(found) < 64:
             found.append(udp.recvfrom(2048))
     return found
