@@ -802,8 +802,8 @@ fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Contro
     if totals.sockets == 0 {
         return match notes.is_empty() {
             true => "nothing was moved at low priority: no TCP connection was opened that can be \
-                     governed (what is received by Multipath TCP, or from this host itself, cannot), and no \
-                     large packet of UDP was"
+                     governed (what is received by Multipath TCP, or from this host itself, cannot; UDP but for \
+                     uTP, and so QUIC, needs --udp yes)"
                 .to_owned(),
             false => format!("{standing} ({name}) by {means}: no finished connection{notes}"),
         };
