@@ -399,7 +399,10 @@ fn multipath_tcp_is_governed_where_it_sends() {
         while left: left -= len(accepted.recv(left))\n";
     for (direction, expected) in [
         ("send", "2 connections at low priority"),
-        ("receive", "what is received by Multipath TCP, or from this host itself, cannot"),
+        (
+            "receive",
+            "what is received by Multipath TCP, or from this host itself, cannot",
+        ),
     ] {
         let options = ["run", "-v", "--direction", direction, "--"];
         let said = say(netnice(&options).args(["python3", "-c", SCRIPT]));
