@@ -2,7 +2,7 @@
 //! Flows: who sends to whom, by which transport.
 
 use netnice_queue::Bytes;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -24,7 +24,8 @@ pub struct Flow {
     #[serde(default)]
     pub reverse: bool,
     /// Number of flows; where it is not given, one for each host of the larger of the two groups. With 0 it is left out.
-    #[schemars(range(min = 0, max = 1_000_000))]
+    #[serde(default)]
+    #[schemars(schema_with = "count_or_parameter")]
     pub count: Option<u32>,
     /// Transport protocol.
     #[serde(default)]
@@ -250,4 +251,12 @@ impl DelayedAck {
             DelayedAck::After(timeout) => Some(timeout),
         }
     }
+}
+
+/// A number of flows, or the name of one of the scenario's parameters, as `"$others"`.
+fn count_or_parameter(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"anyOf": [
+        {"type": ["integer", "null"], "minimum": 0, "maximum": 1_000_000},
+        {"type": "string", "pattern": "^\\$\\w+$"},
+    ]})
 }
