@@ -160,7 +160,7 @@ POLICY_INLINE u32 aggregate_echo_us(const struct aggregate *state)
 }
 
 /* Asks the policy for the window, and sets the rate. */
-POLICY_INLINE u64 aggregate_ask(struct aggregate *state, u32 now_us)
+POLICY_INLINE void aggregate_ask(struct aggregate *state, u32 now_us)
 {
 	struct netnice_ack *ack = &state->ack;
 
@@ -173,7 +173,6 @@ POLICY_INLINE u64 aggregate_ask(struct aggregate *state, u32 now_us)
 	state->cwnd = netnice_on_ack(&state->policy, ack);
 	aggregate_allow(state, now_us);
 	state->rate = aggregate_wanted_rate(state);
-	return state->rate;
 }
 
 /* Completes an ACK for what leaves: the reply acknowledges all that had passed as its echo left. */
@@ -202,12 +201,9 @@ POLICY_INLINE void aggregate_arriving(struct aggregate *state, const struct aggr
 	state->delivered = bytes->arrived;
 }
 
-/*
- * Takes the reply to an echo, before which `lost` others have none. Returns the rate from now on, in bytes per
- * second.
- */
-POLICY_INLINE u64 aggregate_on_reply(struct aggregate *state, const struct aggregate_echo *echo,
-				     u32 now_us, const struct aggregate_bytes *bytes, u32 lost)
+/* Takes the reply to an echo, before which `lost` others have none. */
+POLICY_INLINE void aggregate_on_reply(struct aggregate *state, const struct aggregate_echo *echo,
+				      u32 now_us, const struct aggregate_bytes *bytes, u32 lost)
 {
 	struct netnice_ack *ack = &state->ack;
 	u32 rtt_us = policy_max(now_us - echo->sent_us, 1);
@@ -217,7 +213,7 @@ POLICY_INLINE u64 aggregate_on_reply(struct aggregate *state, const struct aggre
 
 	/* A newer one has overtaken it. */
 	if (policy_after(state->delivered_sent_us, echo->sent_us))
-		return state->rate;
+		return;
 	aggregate_allow(state, now_us);
 	might = state->allowed - echo->allowed;
 	state->rtt_us = rtt_us;
@@ -238,11 +234,11 @@ POLICY_INLINE u64 aggregate_on_reply(struct aggregate *state, const struct aggre
 	ack->ca_state = lost ? CA_RECOVERY : CA_OPEN;
 	ack->app_limited =
 		passed + 2 * AGGREGATE_PACKET_BYTES < might - might / AGGREGATE_LIMITED_PARTS;
-	return aggregate_ask(state, now_us);
+	aggregate_ask(state, now_us);
 }
 
-/* Takes the time-out of all echoes. Returns the rate from now on. */
-POLICY_INLINE u64 aggregate_on_timeout(struct aggregate *state, u32 now_us)
+/* Takes the time-out of all echoes. */
+POLICY_INLINE void aggregate_on_timeout(struct aggregate *state, u32 now_us)
 {
 	struct netnice_ack *ack = &state->ack;
 
@@ -256,7 +252,7 @@ POLICY_INLINE u64 aggregate_on_timeout(struct aggregate *state, u32 now_us)
 	ack->rate_interval_us = 0;
 	ack->ca_state = CA_LOSS;
 	ack->app_limited = 1;
-	return aggregate_ask(state, now_us);
+	aggregate_ask(state, now_us);
 }
 
 #endif

@@ -63,10 +63,7 @@ pub fn settings(annotations: &BTreeMap<String, String>) -> Result<Option<Setting
         "annotation {PREFIX}control: {} is not of low priority",
         settings.control.name()
     );
-    Ok(Some(Settings {
-        no_quic: no_quic || settings.no_quic,
-        ..settings
-    }))
+    Ok(Some(settings.with_no_quic(no_quic)))
 }
 
 #[cfg(test)]

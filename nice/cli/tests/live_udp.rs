@@ -26,42 +26,33 @@ fn rate(found: &Value, name: &str) -> f64 {
     found[name].as_f64().unwrap()
 }
 
-#[test]
-fn an_upload_over_udp_yields_and_comes_back() {
+/// Measures a transfer alone, during pages, competing with another one, and after that; alone it has this part of the rival's rate
+/// at least. `key` has the bytes that it has moved.
+fn yields_and_comes_back(way: &str, key: &str, part: f64) {
     measure_until(
-        || behind(&["run", "up"], ""),
+        || behind(&["run", way], ""),
         |found| {
             let rate = |name: &str| rate(found, name);
-            // What was told is read after the last packet.
-            let told = &found["told"];
-            assert!(told["udp_bytes_sent"].as_u64() > Some(1_000_000), "{found}");
-            rate("alone") > 0.75 * rate("rival")
+            // Read after the last packet.
+            let moved = found["told"][key].as_u64();
+            assert!(moved > Some(1_000_000), "{found}");
+            rate("alone") > part * rate("rival")
                 && rate("rival") > 0.85 * rate("alone")
                 && rate("beside") < 0.05 * rate("rival")
-                && rate("after") > 0.75 * rate("alone")
+                && rate("after") > part * rate("alone")
                 && rate("page") < 1.3 * rate("page_alone")
         },
     );
 }
 
 #[test]
+fn an_upload_over_udp_yields_and_comes_back() {
+    yields_and_comes_back("up", "udp_bytes_sent", 0.75);
+}
+
+#[test]
 fn a_download_over_udp_yields_and_comes_back() {
-    measure_until(
-        || behind(&["run", "down"], ""),
-        |found| {
-            let rate = |name: &str| rate(found, name);
-            let told = &found["told"];
-            assert!(
-                told["udp_bytes_received"].as_u64() > Some(1_000_000),
-                "{found}"
-            );
-            rate("alone") > 0.6 * rate("rival")
-                && rate("rival") > 0.85 * rate("alone")
-                && rate("beside") < 0.05 * rate("rival")
-                && rate("after") > 0.6 * rate("alone")
-                && rate("page") < 1.3 * rate("page_alone")
-        },
-    );
+    yields_and_comes_back("down", "udp_bytes_received", 0.6);
 }
 
 #[test]

@@ -77,18 +77,31 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Returns netnice's parameters: those of another control are not its own, although members have the same names.
+    pub(crate) fn netnice_parameters(&self) -> Parameters {
+        match self.control.name() == NETNICE.name {
+            true => self.parameters,
+            false => Parameters::default(),
+        }
+    }
+
     /// Returns the rate that the connections get at least, in bytes per second; 0 without a floor.
     pub fn floor(&self) -> u64 {
-        // Another control has the same member for something else.
-        let bits = match self.control.name() == NETNICE.name {
-            true => self.parameters.member("target_bits_per_s").unwrap_or(0),
-            false => 0,
-        };
+        let parameters = self.netnice_parameters();
+        let bits = parameters.member("target_bits_per_s").unwrap_or(0);
         bits.div_ceil(8)
     }
 
+    /// Returns the settings with QUIC refused, if `refuse` is true or they refuse it already.
+    pub fn with_no_quic(self, refuse: bool) -> Self {
+        Self {
+            no_quic: self.no_quic || refuse,
+            ..self
+        }
+    }
+
     /// Returns true if uTP is to be governed where it can be.
-    pub(crate) fn wants_udp(&self) -> bool {
+    pub(crate) fn wants_utp(&self) -> bool {
         self.udp != Udp::No && self.control.is_low_priority()
     }
 

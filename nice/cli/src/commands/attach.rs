@@ -67,10 +67,7 @@ pub struct Arguments {
 /// Attaches, and reports what changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let settings = arguments.low_priority.settings()?;
-    let settings = Settings {
-        no_quic: arguments.no_quic || settings.no_quic,
-        ..settings
-    };
+    let settings = settings.with_no_quic(arguments.no_quic);
     let name = &arguments.cgroup;
     if let Some(preset) = Preset::find(name) {
         return attach_preset(arguments, preset, &settings);

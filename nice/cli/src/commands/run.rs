@@ -185,10 +185,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         None => arguments.low_priority.settings()?,
         Some(file) => arguments.low_priority.settings_of_file(file)?,
     };
-    let settings = Settings {
-        no_quic: arguments.no_quic || settings.no_quic,
-        ..settings
-    };
+    let settings = settings.with_no_quic(arguments.no_quic);
     let (name, rest) = arguments
         .command
         .split_first()

@@ -16,7 +16,6 @@ use crate::cgroup::programs::{self, Hook};
 use crate::error::{Context, Error, Result, libbpf};
 use crate::features;
 use crate::objects::control::{Control, Registered};
-use crate::objects::parameters::Parameters;
 use crate::objects::pin_directory::{Loading, PinDirectory};
 use crate::objects::programs::Set;
 use crate::settings::{Direction, Settings, Udp};
@@ -68,7 +67,7 @@ impl Attacher {
         }
         let receiving = receiving_programs(control);
         let later = settings.udp == Udp::Soon && !utp_program().is_pinned(pins);
-        let utp = (settings.wants_udp() && !later).then(|| utp_is_possible(pins));
+        let utp = (settings.wants_utp() && !later).then(|| utp_is_possible(pins));
         let loads_utp = matches!(utp, Some(Ok(())));
         let there = (!receives || receiving.is_pinned(pins))
             && (!loads_utp || utp_program().is_pinned(pins));
@@ -359,13 +358,9 @@ fn attachment(cgroup: &Cgroup, settings: &Settings) -> Attachment {
 /// Returns the record by which the programs know how to govern uTP of a cgroup. Where neither direction is governed it keeps
 /// the settings of a cgroup above from it.
 fn utp_group(settings: &Settings) -> UtpGroup {
-    let wanted = settings.wants_udp();
+    let wanted = settings.wants_utp();
     UtpGroup {
-        // Those of other controls are not netnice's.
-        parameters: match settings.control.name() == Control::default_control().name() {
-            true => settings.parameters,
-            false => Parameters::default(),
-        },
+        parameters: settings.netnice_parameters(),
         sends: (wanted && settings.direction.sends()).into(),
         receives: (wanted && settings.direction.receives()).into(),
         ..UtpGroup::zeroed()

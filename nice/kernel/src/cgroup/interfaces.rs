@@ -10,19 +10,30 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use libbpf_rs::libbpf_sys;
+use nix::net::if_::if_nametoindex;
 
 use crate::cgroup::link;
 
 /// Begins the names of the interfaces with queues of our own (`udp/queue.rs`): what passes them passes another one, too.
 pub(crate) const QUEUES: &str = "nnudp";
 
-/// Which packets of an interface a program sees.
+/// Which packets of an interface a program sees. The numbers are those of `enum way` in `bpf/udp.bpf.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Those that arrive.
-    In,
     /// Those that leave.
     Out,
+    /// Those that arrive.
+    In,
+}
+
+impl Way {
+    /// Returns where a program is attached that sees them.
+    pub(crate) fn place(self) -> libbpf_sys::bpf_attach_type {
+        match self {
+            Way::In => libbpf_sys::BPF_TCX_INGRESS,
+            Way::Out => libbpf_sys::BPF_TCX_EGRESS,
+        }
+    }
 }
 
 /// Attaches a program to the interfaces of this thread's network namespace, except the loopback interface. Each
@@ -58,21 +69,13 @@ pub(crate) fn attach(
 
 /// Attaches the program to the loopback interface for a moment, to find out whether the kernel can.
 pub(crate) fn can_attach(program: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: the name ends with a zero byte.
-    match unsafe { libc::if_nametoindex(c"lo".as_ptr()) } {
-        0 => Err(io::Error::last_os_error()),
-        index => link(program, Way::Out, index).map(drop),
-    }
+    link(program, Way::Out, if_nametoindex("lo")?).map(drop)
 }
 
 /// Returns a link, which holds the program at the interface while it is open or pinned.
 fn link(program: BorrowedFd<'_>, way: Way, index: u32) -> io::Result<OwnedFd> {
-    let place = match way {
-        Way::In => libbpf_sys::BPF_TCX_INGRESS,
-        Way::Out => libbpf_sys::BPF_TCX_EGRESS,
-    };
     // What leads packets elsewhere comes behind.
-    link::create_first(program, index as RawFd, place)
+    link::create_first(program, index as RawFd, way.place())
 }
 
 /// Returns true if the pin is there and its interface is, too. Removes the pin of an interface that has gone.

@@ -31,7 +31,7 @@ fn warn_of_ungoverned(pins: &Pins, path: &str, id: u64) {
 /// cgroup yet: the guard would inherit it. Before, once nobody holds the record, it does what `settings` leave for then.
 pub(crate) fn remove_when_empty(cgroup: &Cgroup, settings: &Settings) -> Result<()> {
     let (path, id) = (cgroup.path().to_owned(), cgroup.id());
-    let utp_is_left = settings.udp == Udp::Soon && settings.wants_udp();
+    let utp_is_left = settings.udp == Udp::Soon && settings.wants_utp();
     let settings = *settings;
     background::spawn(background::GUARD, None, || {
         let Ok(pins) = Pins::open() else { return };

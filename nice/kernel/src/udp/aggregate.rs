@@ -60,8 +60,8 @@ unsafe extern "C" {
         now_us: u32,
         bytes: *const Bytes,
         lost: u32,
-    ) -> u64;
-    fn udp_aggregate_on_timeout(state: *mut Aggregate, now_us: u32) -> u64;
+    );
+    fn udp_aggregate_on_timeout(state: *mut Aggregate, now_us: u32);
     fn udp_aggregate_echo_us(state: *const Aggregate) -> u32;
     fn udp_aggregate_told(state: *const Aggregate, told: *mut [u64; 5]);
 }
@@ -91,16 +91,16 @@ impl Aggregate {
         echo
     }
 
-    /// Takes a reply, before which `lost` echoes are without one; returns the rate from now on, in bytes per second.
-    pub(super) fn on_reply(&mut self, echo: &Echo, now_us: u32, bytes: &Bytes, lost: u32) -> u64 {
+    /// Takes a reply, before which `lost` echoes are without one.
+    pub(super) fn on_reply(&mut self, echo: &Echo, now_us: u32, bytes: &Bytes, lost: u32) {
         // SAFETY: as above.
-        unsafe { udp_aggregate_on_reply(self, echo, now_us, bytes, lost) }
+        unsafe { udp_aggregate_on_reply(self, echo, now_us, bytes, lost) };
     }
 
-    /// Takes the time-out of all echoes; returns the rate from now on.
-    pub(super) fn on_timeout(&mut self, now_us: u32) -> u64 {
+    /// Takes the time-out of all echoes.
+    pub(super) fn on_timeout(&mut self, now_us: u32) {
         // SAFETY: as above.
-        unsafe { udp_aggregate_on_timeout(self, now_us) }
+        unsafe { udp_aggregate_on_timeout(self, now_us) };
     }
 
     /// Returns the time from one echo to the next, in microseconds.

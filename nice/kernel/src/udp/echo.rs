@@ -3,14 +3,14 @@
 
 use std::ffi::OsString;
 use std::io::{self, IoSliceMut};
-use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    ControlMessageOwned, MsgFlags, SockFlag, SockaddrIn, SockaddrIn6, recvmsg, sendto, setsockopt,
-    sockopt,
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType,
+    SockaddrStorage, recvmsg, sendto, setsockopt, socket, sockopt,
 };
 
 /// Bytes behind the header: some paths treat tiny packets otherwise.
@@ -35,14 +35,11 @@ impl Echoes {
     /// Opens a socket, bound to the device called `device`.
     pub(super) fn open(peer: IpAddr, device: &str, identity: u16) -> io::Result<Self> {
         let (family, protocol) = match peer {
-            IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP),
-            IpAddr::V6(_) => (libc::AF_INET6, libc::IPPROTO_ICMPV6),
+            IpAddr::V4(_) => (AddressFamily::Inet, SockProtocol::Icmp),
+            IpAddr::V6(_) => (AddressFamily::Inet6, SockProtocol::IcmpV6),
         };
-        let flags = libc::SOCK_RAW | SockFlag::SOCK_CLOEXEC.bits() | SockFlag::SOCK_NONBLOCK.bits();
-        // SAFETY: the call takes numbers only.
-        let socket = Errno::result(unsafe { libc::socket(family, flags, protocol) })?;
-        // SAFETY: the descriptor is new.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(family, SockType::Raw, flags, protocol)?;
         setsockopt(&socket, sockopt::BindToDevice, &OsString::from(device))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         Ok(Self {
@@ -64,18 +61,8 @@ impl Echoes {
         // Of ICMPv6 the kernel computes it.
         let sum = checksum(&packet);
         packet[2..4].copy_from_slice(&sum.to_be_bytes());
-        let descriptor = self.socket.as_raw_fd();
-        let none = MsgFlags::empty();
-        match self.peer {
-            IpAddr::V4(peer) => {
-                let to = SockaddrIn::from(std::net::SocketAddrV4::new(peer, 0));
-                sendto(descriptor, &packet, &to, none)?
-            }
-            IpAddr::V6(peer) => {
-                let to = SockaddrIn6::from(std::net::SocketAddrV6::new(peer, 0, 0, 0));
-                sendto(descriptor, &packet, &to, none)?
-            }
-        };
+        let to = SockaddrStorage::from(SocketAddr::new(self.peer, 0));
+        sendto(self.socket.as_raw_fd(), &packet, &to, MsgFlags::empty())?;
         Ok(())
     }
 

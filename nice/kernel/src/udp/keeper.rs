@@ -11,15 +11,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
-use libbpf_rs::libbpf_sys::{BPF_TCX_EGRESS, BPF_TCX_INGRESS};
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::{Map, MapCore, MapFlags};
+use nix::errno::Errno;
+use nix::net::if_::if_indextoname;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use super::aggregate::{Aggregate, Bytes, Echo};
 use super::echo::Echoes;
-use super::queue::{Namespaces, QUEUES, Queue, Rate};
+use super::queue::{Namespaces, Queue, Rate};
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
-use crate::cgroup::{interfaces, link};
+use crate::cgroup::interfaces::{self, QUEUES, Way};
+use crate::cgroup::link;
 use crate::error::{Context, Result, libbpf};
 use crate::objects::compiled::Object;
 use crate::objects::parameters::Parameters;
@@ -61,13 +64,6 @@ const PACKET_BYTES: u64 = 1514;
 const RATE_PARTS: u64 = 64;
 /// A rate that never holds a packet, in bytes per second.
 const UNLIMITED: u64 = 1 << 31;
-
-/// A direction of packets; the numbers are those of `enum way`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Out,
-    In,
-}
 
 /// `struct udp_settings` of `bpf/udp.bpf.c`.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -144,7 +140,7 @@ pub(super) fn run(
         kind,
         record,
         stderr,
-        parameters: super::parameters(settings),
+        parameters: settings.netnice_parameters(),
         ways: ways(settings.direction),
         silent: HashMap::new(),
         looked: HashMap::new(),
@@ -380,13 +376,7 @@ struct Device {
 
 impl Device {
     fn find(index: u32) -> io::Result<Self> {
-        let mut name = [0_u8; libc::IF_NAMESIZE];
-        // SAFETY: the name has room for what the call writes.
-        if unsafe { libc::if_indextoname(index, name.as_mut_ptr().cast()) }.is_null() {
-            return Err(io::Error::last_os_error());
-        }
-        let length = name.iter().position(|byte| *byte == 0).unwrap_or(0);
-        let name = String::from_utf8_lossy(&name[..length]).into_owned();
+        let name = if_indextoname(index)?.to_string_lossy().into_owned();
         let (kind, mtu) = request_of_device(&name)?;
         Ok(Self {
             link_header: if kind == libc::ARPHRD_ETHER { 14 } else { 0 },
@@ -398,11 +388,12 @@ impl Device {
 
 /// Returns the kind of a device's addresses (ARPHRD), and its MTU, in the network namespace of this thread.
 fn request_of_device(name: &str) -> io::Result<(u16, u32)> {
-    // SAFETY: the call takes numbers only.
-    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    let socket = nix::errno::Errno::result(socket)?;
-    // SAFETY: the descriptor is new.
-    let socket = unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(socket) };
+    let socket = socket(
+        AddressFamily::Inet,
+        SockType::Datagram,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
     let ask = |what: libc::c_ulong| -> io::Result<libc::ifreq> {
         // SAFETY: zeros are a valid request.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -411,7 +402,7 @@ fn request_of_device(name: &str) -> io::Result<(u16, u32)> {
         }
         // SAFETY: the request is one of this kind.
         let answer = unsafe { libc::ioctl(socket.as_raw_fd(), what as _, &mut request) };
-        nix::errno::Errno::result(answer)?;
+        Errno::result(answer)?;
         Ok(request)
     };
     // SAFETY: the calls have filled in these members.
@@ -702,12 +693,9 @@ impl Programs {
             .doing(|| format!("opening the program {name}"))
     }
 
-    fn map(&self, name: &str) -> Result<MapHandle> {
+    fn map(&self, name: &str) -> Map<'_> {
         let map = self.0.maps().find(|map| map.name() == name);
-        let map = map.expect("the object has the map");
-        MapHandle::try_from(&map)
-            .map_err(libbpf)
-            .doing(|| format!("opening the map {name}"))
+        map.expect("the object has the map")
     }
 
     /// Attaches to the devices of this network namespace, for as long as the values are there.
@@ -716,8 +704,8 @@ impl Programs {
         let program = self.descriptor("netnice_udp")?;
         let mut links = Vec::new();
         for index in interfaces::indices().doing(attaching)? {
-            for place in [BPF_TCX_EGRESS, BPF_TCX_INGRESS] {
-                match link::create(program.as_fd(), index as i32, place) {
+            for way in [Way::Out, Way::In] {
+                match link::create(program.as_fd(), index as i32, way.place()) {
                     // It may have gone.
                     Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
                     other => links.push(other.doing(attaching)?),
@@ -737,7 +725,7 @@ impl Programs {
     }
 
     fn set(&self, settings: &UdpSettings) -> Result<()> {
-        self.map("udp_settings")?
+        self.map("udp_settings")
             .update(
                 &0_u32.to_ne_bytes(),
                 bytemuck::bytes_of(settings),
@@ -749,7 +737,7 @@ impl Programs {
 
     fn set_cgroup(&self, cgroup: &Cgroup) -> Result<()> {
         let descriptor = cgroup.as_fd().as_raw_fd() as u32;
-        self.map("udp_cgroup")?
+        self.map("udp_cgroup")
             .update(
                 &0_u32.to_ne_bytes(),
                 &descriptor.to_ne_bytes(),
@@ -761,10 +749,8 @@ impl Programs {
 
     fn bytes(&self, way: Way) -> Bytes {
         let read = || -> Option<Bytes> {
-            let map = self.map("udp_counts").ok()?;
-            let bytes = map
-                .lookup(&(way as u32).to_ne_bytes(), MapFlags::ANY)
-                .ok()??;
+            let key = (way as u32).to_ne_bytes();
+            let bytes = self.map("udp_counts").lookup(&key, MapFlags::ANY).ok()??;
             bytemuck::try_pod_read_unaligned(&bytes).ok()
         };
         read().unwrap_or_default()
@@ -772,9 +758,7 @@ impl Programs {
 
     /// Returns the bytes of large packets that each peer has moved.
     fn moved(&self) -> HashMap<UdpPeer, u64> {
-        let Ok(map) = self.map("udp_peers") else {
-            return HashMap::new();
-        };
+        let map = self.map("udp_peers");
         let read = |key: Vec<u8>| -> Option<(UdpPeer, u64)> {
             let peer = bytemuck::try_pod_read_unaligned(&key).ok()?;
             let bytes = map.lookup(&key, MapFlags::ANY).ok()??;

@@ -19,12 +19,10 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use crate::cgroup::hierarchy::Cgroup;
 use crate::error::{Context, Error, Result};
 use crate::features;
-use crate::objects::control::Control;
-use crate::objects::parameters::Parameters;
 use crate::objects::pin_directory::PinDirectory;
 use crate::runtime::background;
 use crate::runtime::journal::Kind;
-use crate::runtime::keepers::Record;
+use crate::runtime::keepers::{self, Record};
 use crate::settings::Settings;
 
 /// Name of the process.
@@ -34,7 +32,7 @@ const KEEPER: &std::ffi::CStr = c"nn-udp";
 /// is to be governed.
 ///
 /// # Errors
-/// If it cannot be governed here and `settings` ask for no less.
+/// If it cannot be governed here.
 pub(crate) fn keep(
     cgroup: &Cgroup,
     settings: &Settings,
@@ -42,7 +40,7 @@ pub(crate) fn keep(
     pins: &PinDirectory,
 ) -> Result<()> {
     if !settings.wants_other_udp() {
-        crate::runtime::keepers::forget(pins.home(), cgroup.id());
+        keepers::forget(pins.home(), cgroup.id());
         return Ok(());
     }
     try_governing(pins)?;
@@ -69,13 +67,5 @@ pub(crate) fn try_governing(pins: &PinDirectory) -> Result<()> {
             },
         }),
         Ok(()) => Ok(()),
-    }
-}
-
-/// Returns netnice's parameters: those of other controls are not its own.
-fn parameters(settings: &Settings) -> Parameters {
-    match settings.control.name() == Control::default_control().name() {
-        true => settings.parameters,
-        false => Parameters::default(),
     }
 }

@@ -15,15 +15,15 @@ void udp_aggregate_on_echo(struct aggregate *state, struct aggregate_echo *echo,
 	aggregate_on_echo(state, echo, now_us, bytes);
 }
 
-u64 udp_aggregate_on_reply(struct aggregate *state, const struct aggregate_echo *echo, u32 now_us,
-			   const struct aggregate_bytes *bytes, u32 lost)
+void udp_aggregate_on_reply(struct aggregate *state, const struct aggregate_echo *echo, u32 now_us,
+			    const struct aggregate_bytes *bytes, u32 lost)
 {
-	return aggregate_on_reply(state, echo, now_us, bytes, lost);
+	aggregate_on_reply(state, echo, now_us, bytes, lost);
 }
 
-u64 udp_aggregate_on_timeout(struct aggregate *state, u32 now_us)
+void udp_aggregate_on_timeout(struct aggregate *state, u32 now_us)
 {
-	return aggregate_on_timeout(state, now_us);
+	aggregate_on_timeout(state, now_us);
 }
 
 u32 udp_aggregate_echo_us(const struct aggregate *state)

@@ -2,7 +2,6 @@
 //! Queues of our own: a veth with a token bucket (`tbf`), whose peer is in a network namespace that only this process holds.
 //! Queues, peers and namespace go with the process, however it ends.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -20,13 +19,11 @@ use netlink_packet_route::link::{
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
+use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
 
 use crate::cgroup::link;
 use crate::error::{Context, Result};
-
-/// Begins the names of our interfaces; no program of netnice is attached to them.
-pub(crate) use crate::cgroup::interfaces::QUEUES;
 
 /// The largest that a veth may have: a packet is never too large for the queue.
 const MTU: u32 = 65535;
@@ -100,8 +97,9 @@ impl Namespaces {
         self.device_netlink
             .add_pair(name, self.peers.as_fd())
             .doing(making)?;
-        let index = index_of(name).doing(making)?;
-        let peer = self.among_peers(|| index_of(name)).doing(making)?;
+        let index = if_nametoindex(name).doing(making)?;
+        let peer = self.among_peers(|| Ok(if_nametoindex(name)?));
+        let peer = peer.doing(making)?;
         self.device_netlink.bring_up(index).doing(making)?;
         self.peers_netlink.bring_up(peer).doing(making)?;
         let attach = |program, index: u32| link::create(program, index as i32, BPF_TCX_INGRESS);
@@ -136,15 +134,6 @@ impl Queue {
     /// Returns how packets pass, if that was set.
     pub(super) fn rate(&self) -> Option<Rate> {
         self.set
-    }
-}
-
-fn index_of(name: &str) -> io::Result<u32> {
-    let name = CString::new(name)?;
-    // SAFETY: the name ends with a zero byte.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(io::Error::last_os_error()),
-        index => Ok(index),
     }
 }
 

@@ -207,10 +207,7 @@ impl Checker<'_> {
             self.mistake(span, &field, problem);
         }
         let (mut options, settings) = self.settings(&field, &group)?;
-        let settings = Settings {
-            no_quic: group.no_quic || settings.no_quic,
-            ..settings
-        };
+        let settings = settings.with_no_quic(group.no_quic);
         if group.no_quic {
             options.push("--no-quic".to_owned());
         }
