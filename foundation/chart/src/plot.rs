@@ -76,7 +76,7 @@ const SWATCH: f64 = 22.0;
 const FONTS: &str =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif";
 const SHEET: &str = include_str!("plot.css");
-/// What differs on a dark page.
+/// The rules for a dark page, which replace those above.
 const DARK_SHEET: &str = include_str!("dark.css");
 
 /// The plot as SVG.

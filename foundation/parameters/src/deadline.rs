@@ -274,7 +274,8 @@ mod tests {
         })
     }
 
-    /// What nobody can do without who knows the future: what is sent in any case, and what idle times have no room for.
+    /// The harm that even a law which knows the future does, in bytes: the least that a flow sends beside others, and the rest
+    /// that idle times have no room for.
     fn least_harm(days: &[(Vec<u32>, f64)]) -> f64 {
         let of_day = |(flows, size): &(Vec<u32>, f64)| {
             let without = day(flows, *size, |_, _, _| 0.0).harm;
@@ -312,14 +313,13 @@ mod tests {
         assert!(harm < 0.62 * fixed, "{}", harm / fixed);
     }
 
-    /// Others that an optimal law reckons with at most, and the parts of a second of the line in which it counts what is left.
+    /// Others that an optimal law reckons with at most. It counts what is left in seconds of the line.
     const MOST_OTHERS: usize = 8;
-    const PARTS: usize = 1;
 
-    /// For each second, number of others and parts left: whether a law that knows how often others come at each hour, but not when,
+    /// For each second, number of others and seconds of the line left: whether a law that knows how often others come at each hour, but not when,
     /// takes its share beside them. By dynamic programming; `price` is that of a missed deadline, in seconds of the line.
     fn optimal(price: f64) -> Vec<Vec<Vec<bool>>> {
-        let most_left = DAY_S as usize * PARTS;
+        let most_left = DAY_S as usize;
         let stays = (-1.0 / SESSION_S).exp();
         // The chances of each number of others a second later.
         let later = |now: usize, arrives: f64| {
@@ -350,12 +350,12 @@ mod tests {
                     })
                     .collect();
                 let after = |left: usize, floor: f64| {
-                    let sent = gets(floor, others as u32) / LINE * PARTS as f64;
+                    let sent = gets(floor, others as u32) / LINE;
                     let rest = (left as f64 - sent).max(0.0);
                     let (whole, part) = (rest as usize, rest.fract());
                     let next = expected[(whole + 1).min(most_left)];
                     let harm = if others > 0 { left as f64 - rest } else { 0.0 };
-                    harm / PARTS as f64 + expected[whole] * (1.0 - part) + next * part
+                    harm + expected[whole] * (1.0 - part) + next * part
                 };
                 let both = (0..=most_left).map(|left| (after(left, LINE), after(left, 0.0)));
                 let both: Vec<(f64, f64)> = both.collect();
@@ -369,7 +369,7 @@ mod tests {
         takes
     }
 
-    /// What the law above does not know costs most of its harm: how much idle time is to come.
+    /// The law above does not know how much idle time is to come, and most of its harm follows from that.
     #[test]
     fn even_who_knows_the_hours_harms_more_than_the_least() {
         let days = days();
@@ -377,7 +377,7 @@ mod tests {
         let (met, harm) = sum(&days, |size| {
             let takes = &takes;
             move |second, done, others| {
-                let left = ((size - done) / LINE * PARTS as f64).ceil() as usize;
+                let left = ((size - done) / LINE).ceil() as usize;
                 let others = (others as usize).min(MOST_OTHERS);
                 if takes[second][others][left] {
                     LINE

@@ -18,7 +18,7 @@ pub struct Floor {
 /// Time from one reckoning of a deadline to the next, as in the kernel's keeper of promises.
 const RECKONING: Duration = Duration::from_secs(1);
 
-/// What the connections of a group have in common at their sender.
+/// State that the connections of a group share at their sender.
 #[derive(Debug, Default)]
 pub struct Group {
     pub(crate) floor: Floor,

@@ -42,6 +42,11 @@ impl<'a> MeasuredStudy<'a> {
     }
 }
 
+/// The mean of values of which there is one at least.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 /// One point of a sweep.
 #[derive(Debug, Clone)]
 pub struct MeasuredPoint<'a> {

@@ -75,7 +75,7 @@ pub struct Priority<P> {
     minimum: Option<Minimum>,
 }
 
-/// What the classes below the first are guaranteed.
+/// The rate that the classes below the first get in any case.
 #[derive(Debug, Clone)]
 struct Minimum {
     bucket: Bucket,
@@ -181,7 +181,7 @@ impl<P: Packet> QueueDiscipline<P> for Priority<P> {
     }
 
     fn lets_through(&self) -> bool {
-        // What passes an idle link counts towards the minimum.
+        // Packets that pass an idle link count towards the minimum.
         let untouched = self.classes.iter().all(Drr::is_untouched);
         self.minimum.is_none() && self.limit > 0 && untouched
     }

@@ -61,19 +61,19 @@ impl Population {
     }
 
     fn trial(&mut self, own: usize, best: usize) -> Place {
-        let count = self.places.len();
-        let (a, b) = (self.random.below(count), self.random.below(count));
-        let coordinates = self.places[own].len();
-        let sure = self.random.below(coordinates);
-        let of = |number: usize, coordinate: usize| self.places[number][coordinate];
-        let coordinate = |at: usize, random: &mut Stream| {
+        let Population { places, random, .. } = self;
+        let (a, b) = (random.below(places.len()), random.below(places.len()));
+        let coordinates = places[own].len();
+        let sure = random.below(coordinates);
+        let of = |number: usize, coordinate: usize| places[number][coordinate];
+        let coordinate = |at: usize| {
             let own = of(own, at);
             if random.uniform() >= CROSSOVER && at != sure {
                 return own;
             }
             let mutant =
                 own + TO_BEST * (of(best, at) - own) + DIFFERENCE * (of(a, at) - of(b, at));
-            // What leaves the cube comes in again at the other side of its border.
+            // A coordinate beyond the border is reflected into the cube.
             let within = if mutant < 0.0 {
                 -mutant
             } else if mutant >= 1.0 {
@@ -83,12 +83,7 @@ impl Population {
             };
             within.clamp(0.0, 1.0 - f64::EPSILON)
         };
-        let mut random = self.random.clone();
-        let trial = (0..coordinates)
-            .map(|at| coordinate(at, &mut random))
-            .collect();
-        self.random = random;
-        trial
+        (0..coordinates).map(coordinate).collect()
     }
 }
 

@@ -34,9 +34,10 @@ const OF_SHRINKING: [u64; 1] = [2];
 const REPORTED: [u64; 3] = [3, 4, 5];
 /// An environment is reported if it keeps this part of the distance to the plain path's figure with other seeds.
 const REPEATED: f64 = 0.5;
+
 /// A search.
 pub struct Search<'a> {
-    /// What is searched.
+    /// The environments to choose from, and their figures.
     pub space: &'a Space,
     /// The controls under test.
     pub controls: &'a [String],

@@ -3,7 +3,7 @@
 
 use netnice_results::Estimate;
 
-use crate::measured::{MeasuredPoint, MeasuredStudy};
+use crate::measured::{MeasuredPoint, MeasuredStudy, mean};
 use crate::outcome::number;
 use netnice_study::{Table, written, written_or_dash};
 
@@ -107,7 +107,7 @@ pub(crate) fn joint(title: &str, study: &MeasuredStudy<'_>, targets: &[Target]) 
             .zip(&found)
             .map(|(target, found)| Some(100.0 * ((*found)?.mean / target.reported - 1.0).abs()))
             .collect();
-        let mean = deviations.map(|all| all.iter().sum::<f64>() / all.len() as f64);
+        let mean = deviations.map(|all| mean(&all));
         let mut row: Vec<String> = point.values().collect();
         row.extend(found.iter().map(|&found| written_or_dash(found)));
         row.push(mean.map_or("-".to_owned(), |mean| format!("{mean:.1}")));

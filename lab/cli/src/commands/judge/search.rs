@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use netnice_judge::PlanError;
 use netnice_judge::search::{Found, PUBLISHED, Search, Space};
 use netnice_scenario::input;
-use netnice_study::Tick;
+use netnice_study::{Tick, markdown_rows};
 use netnice_terminal::text::{self, say};
 
 use super::{Arguments, is_usage};
@@ -90,11 +90,7 @@ fn search(arguments: &Arguments, given: Option<&Path>, controls: &[String]) -> R
     );
     let table = table(&found);
     if let Some(path) = &arguments.markdown {
-        let rule = ["---"; 5].map(str::to_owned).to_vec();
-        let rows = table[..1].iter().chain([&rule]).chain(&table[1..]);
-        let lines: String = rows
-            .map(|row| format!("| {} |\n", row.join(" | ")))
-            .collect();
+        let lines = markdown_rows(&table[0], &table[1..], false);
         fs::write(path, lines).with_context(|| path.display().to_string())?;
     }
     match arguments.json {

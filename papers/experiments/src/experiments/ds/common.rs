@@ -5,7 +5,7 @@ use netnice_study::Scale;
 
 use crate::claim::TOLERANCE;
 use crate::definition::Choice;
-use crate::measured::MeasuredPoint;
+use crate::measured::{MeasuredPoint, mean};
 use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("ds_phases.toml");
@@ -177,7 +177,7 @@ pub(super) fn choices() -> Vec<Choice> {
 /// A row of a search: the point's settings, how many deviations reproduce a value, and their mean in percent; and that mean.
 pub(super) fn deviation_row(point: &MeasuredPoint<'_>, deviations: &[f64]) -> (Vec<String>, f64) {
     let within = deviations.iter().filter(|&&part| part <= TOLERANCE).count();
-    let mean = deviations.iter().sum::<f64>() / deviations.len() as f64;
+    let mean = mean(deviations);
     let figures = [within.to_string(), format!("{:.1}", 100.0 * mean)];
     (point.values().chain(figures).collect(), mean)
 }

@@ -10,7 +10,7 @@ use crate::claim::{Claim, Rule};
 use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
-use crate::measured::{Measured, MeasuredPoint};
+use crate::measured::{Measured, MeasuredPoint, mean};
 use crate::study::Study;
 
 /// The runs of the tables, with the window of TCP0 over time.
@@ -113,10 +113,6 @@ fn samples(run: &RunResults, quantity: &str, from: f64, to: f64) -> Option<Vec<f
 fn quantile(mut values: Vec<f64>, part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[(part * (values.len() - 1) as f64).round() as usize]
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The threshold after the start: the first seconds lead from its default to where it stays.

@@ -7,7 +7,7 @@ use netnice_study::{Scale, Table};
 use crate::claim::{Claim, Rule};
 use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
-use crate::measured::{Measured, throughput};
+use crate::measured::{Measured, mean, throughput};
 use crate::study::{Study, scenario};
 
 const PARKING_LOT: (&str, &str) = scenario!("ds_parking_lot.toml");
@@ -124,7 +124,7 @@ fn by_round_trip(run: &RunResults) -> Vec<f64> {
 
 /// Means of every fourth value, of the mean of all: flows take the four hosts in turn.
 fn by_host(goodputs: &[f64]) -> Vec<f64> {
-    let equal = goodputs.iter().sum::<f64>() / goodputs.len() as f64;
+    let equal = mean(goodputs);
     (0..4)
         .map(|host| {
             let of_host = goodputs.iter().skip(host).step_by(4);

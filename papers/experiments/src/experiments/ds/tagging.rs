@@ -9,7 +9,7 @@ use super::phases::{CONGESTED, OVER_PROVISIONED, PHASES, throughput_mbps_of};
 use crate::claim::{Claim, Rule};
 use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
-use crate::measured::{Measured, MeasuredPoint};
+use crate::measured::{Measured, MeasuredPoint, mean};
 use crate::study::Study;
 use netnice_study::written_or_dash;
 
@@ -98,7 +98,7 @@ fn distance(run: &RunResults, other: &RunResults) -> Option<f64> {
         Some((of_target(run, flow, phase)? - of_target(other, flow, phase)?).abs())
     });
     let all = all.collect::<Option<Vec<f64>>>()?;
-    Some(all.iter().sum::<f64>() / all.len() as f64)
+    Some(mean(&all))
 }
 
 fn evaluate(measured: &Measured<'_>) -> Findings {

@@ -8,7 +8,7 @@ use crate::claim::{Claim, Rule};
 use crate::definition::{Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
-use crate::measured::Measured;
+use crate::measured::{Measured, mean};
 
 /// Samples of 100 ms in a second.
 const SAMPLES: usize = 10;
@@ -88,10 +88,6 @@ fn seconds(run: &RunResults, flow: &str) -> Vec<f64> {
     chunks
         .map(|chunk| chunk.iter().map(finite).sum::<f64>() / SAMPLES as f64)
         .collect()
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The mean of `flow` over the seconds in which `other` is above its mean, or over the rest of them.

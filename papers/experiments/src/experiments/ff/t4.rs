@@ -8,7 +8,7 @@ use super::common::choices;
 use crate::claim::{Claim, Rule};
 use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
-use crate::measured::{Measured, MeasuredPoint};
+use crate::measured::{Measured, MeasuredPoint, mean};
 use crate::outcome::number;
 use crate::study::{Study, scenario};
 use netnice_study::Table;
@@ -110,7 +110,7 @@ fn mean_kbps(point: &MeasuredPoint<'_>, group: &str) -> Option<Estimate> {
     point.estimate(|run| {
         let flows = run.flows.iter().filter(|flow| flow.group == group);
         let rates: Vec<f64> = flows.map(|flow| flow.throughput_bps / 1e3).collect();
-        Some(rates.iter().sum::<f64>() / rates.len() as f64)
+        Some(mean(&rates))
     })
 }
 

@@ -9,7 +9,7 @@ use crate::claim::{Claim, Rule};
 use crate::definition::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
-use crate::measured::{Measured, series};
+use crate::measured::{Measured, mean, series};
 use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
@@ -99,7 +99,7 @@ fn low_while(run: &RunResults, range: impl Fn(f64) -> bool) -> Option<f64> {
     let low = windows(run, "low")?;
     let pairs = tcp.iter().zip(&low).filter(|(tcp, _)| range(**tcp));
     let chosen: Vec<f64> = pairs.map(|(_, &low)| low).collect();
-    (!chosen.is_empty()).then(|| chosen.iter().sum::<f64>() / chosen.len() as f64)
+    (!chosen.is_empty()).then(|| mean(&chosen))
 }
 
 fn evaluate(measured: &Measured<'_>) -> Findings {

@@ -7,7 +7,7 @@ use netnice_study::{Scale, Table, written_or_dash};
 use crate::claim::{Claim, Rule};
 use crate::definition::{Choice, Experiment, Paper};
 use crate::findings::Findings;
-use crate::measured::{Measured, queue, throughput};
+use crate::measured::{Measured, mean, queue, throughput};
 use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("lp03_mirrors.toml");
@@ -116,10 +116,6 @@ fn order(rates: &[f64]) -> Vec<usize> {
 
 fn all(of: impl Fn(usize) -> Option<f64>, paths: usize) -> Option<Vec<f64>> {
     (0..paths).map(of).collect()
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn in_order(run: &RunResults) -> Option<f64> {

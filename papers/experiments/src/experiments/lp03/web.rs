@@ -9,7 +9,7 @@ use crate::definition::Choice;
 use crate::experiments::search::Target;
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
-use crate::measured::{Measured, MeasuredPoint, MeasuredStudy, response_s, throughput};
+use crate::measured::{Measured, MeasuredPoint, MeasuredStudy, mean, response_s, throughput};
 use crate::study::Study;
 
 pub(super) const QUICK: Scale = Scale::new(8, 500);
@@ -200,7 +200,7 @@ pub(super) fn reduction(point: &MeasuredPoint<'_>, tcp: &MeasuredPoint<'_>) -> O
             Some(response_s(run, from, to)? / response_s(tcp, from, to)?)
         });
         let ratios: Vec<f64> = ratios.collect();
-        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+        let mean = mean(&ratios);
         mean.is_finite().then_some(100.0 * (1.0 - mean))
     })
 }
@@ -234,7 +234,7 @@ pub(super) fn larger_longer(
                 Some(response_s(run, from, to)? - response_s(without, from, to)?)
             });
             let each: Vec<f64> = each.collect();
-            let mean = each.iter().sum::<f64>() / each.len() as f64;
+            let mean = mean(&each);
             mean.is_finite().then_some(mean)
         };
         Some(added(15..18)? - added(11..14)?)

@@ -9,7 +9,7 @@ use crate::claim::{Claim, Rule};
 use crate::definition::{Experiment, Paper};
 use crate::figure::{Axis, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
-use crate::measured::{Measured, MeasuredPoint, throughput};
+use crate::measured::{Measured, MeasuredPoint, mean, throughput};
 use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
@@ -96,7 +96,7 @@ fn mean_over_periods(values: &[Option<Estimate>]) -> Option<f64> {
         .map(|value| value.map(|value| value.mean))
         .collect();
     let means = means?;
-    Some(means.iter().sum::<f64>() / means.len() as f64)
+    Some(mean(&means))
 }
 
 fn evaluate(measured: &Measured<'_>) -> Findings {
