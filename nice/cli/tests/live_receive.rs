@@ -45,30 +45,6 @@ fn a_download_fills_the_link_and_yields_it() {
     );
 }
 
-/// The policy of another control: most of an idle link, since its slow start once fills the queue and its window is
-/// halved by what it meets then, and next to nothing beside another.
-fn fills_and_yields_under(control: &str) {
-    let program = env!("CARGO_BIN_EXE_netnice");
-    measure_until(
-        || behind(&HOME, &["beside", program, control], ""),
-        |printed| {
-            let rate = |name: &str| printed[name].as_f64().unwrap();
-            let both = rate("low_beside") + rate("plain_beside");
-            rate("low") > 0.6 * rate("plain") && rate("low_beside") < 0.15 * both
-        },
-    );
-}
-
-#[test]
-fn a_download_under_tcplp_fills_the_link_and_yields_it() {
-    fills_and_yields_under("tcplp");
-}
-
-#[test]
-fn a_download_under_hstcplp_fills_the_link_and_yields_it() {
-    fills_and_yields_under("hstcplp");
-}
-
 /// Each policy begins with a state of its own.
 #[test]
 fn an_open_download_gets_its_cgroups_new_control() {

@@ -2,7 +2,7 @@
 """Downloads for live_receive.rs: both ends, and what came of them as one line of JSON.
 
 downloads.py serve             answers requests `bytes offset` on port 8000; 0 bytes: without end
-downloads.py beside NETNICE [CONTROL]  rates: plain alone, low alone, and both at once, in Mb/s
+downloads.py beside NETNICE    rates: plain alone, low alone, and both at once, in Mb/s
 downloads.py switch NETNICE     what `status` prints of a download before and after its cgroup gets another control
 downloads.py container NETNICE MTU  rates through slirp4netns, plain and low
 downloads.py release NETNICE   rate of a low-priority download beside a plain one, before and after `detach`
@@ -76,8 +76,8 @@ def mean(process: subprocess.Popen, skip: int) -> float:
     return sum(found) / len(found)
 
 
-def beside(netnice: str, control: str = "netnice") -> None:
-    low = [netnice, "run", "--direction", "receive", "--control", control, "--"]
+def beside(netnice: str) -> None:
+    low = [netnice, "run", "--direction", "receive", "--"]
     printed = {"plain": mean(download(3), 1), "low": mean(download(5, *low), 2)}
     both = [download(8, *low), download(8)]
     printed["low_beside"], printed["plain_beside"] = [mean(process, 3) for process in both]
