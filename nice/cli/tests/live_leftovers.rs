@@ -49,8 +49,8 @@ fn nothing_is_left() -> bool {
         && processes_in_the_background().is_empty()
 }
 
-/// Names of netnice, its guards and its supervisors.
-const NAMES: [&str; 3] = ["netnice", "nn-guard", "nn-supervisor"];
+/// Names of netnice and of its processes in the background.
+const NAMES: [&str; 4] = ["netnice", "nn-guard", "nn-sockets", "nn-supervisor"];
 
 /// The processes of ours that clear up or supervise.
 fn processes_in_the_background() -> Vec<Pid> {

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use crate::abi::Totals;
 use crate::cgroup::attachment::{self, Attacher};
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
+use crate::elsewhere;
 use crate::error::{Error, Result, need_root};
 use crate::objects::pin_directory;
 use crate::renice::{self, Outcome};
@@ -62,13 +63,8 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     udp::keep(cgroup, settings, Kind::Attached, &pins)?;
     drop(record);
     let processes = cgroup.processes_beneath()?;
-    let settings = &Settings {
-        group: match settings.floor() {
-            0 => 0,
-            _ => cgroup.id(),
-        },
-        ..*settings
-    };
+    elsewhere::keep(cgroup, settings, &pins)?;
+    let settings = &settings.within(cgroup.id());
     let mut outcome = renice::set_open(&processes, Some(settings), &attacher);
     outcome.future = true;
     set_listening(cgroup.name(), Some(settings), &attacher, &mut outcome);

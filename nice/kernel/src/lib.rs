@@ -11,12 +11,13 @@
 //! | `runtime/` | what outlives a call: shares in the pins, the journal of cgroups, processes in the background |
 //! | `supervisor/` | low priority by a seccomp filter, without root |
 //!
-//! The commands stand on all of these: [`run`] and [`promise`], [`renice`], [`attach`], [`receiving`] and [`diagnostics`].
+//! The commands stand on all of these: [`run`] and [`promise`], [`renice`], [`attach`] with `elsewhere`, [`receiving`] and [`diagnostics`].
 
 pub mod abi;
 pub mod attach;
 pub mod cgroup;
 pub mod diagnostics;
+mod elsewhere;
 mod error;
 pub mod features;
 mod libbpf_log;

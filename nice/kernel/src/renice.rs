@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Low priority for running processes: their open connections, and as root their future ones.
 
+use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -149,6 +150,28 @@ pub(crate) fn set_listening(
         }
     });
     outcome.sockets
+}
+
+/// Gives low priority to the connections and listening sockets of processes that none of netnice's controls governs; returns copies
+/// of these sockets.
+pub(crate) fn set_others(
+    pids: &[i32],
+    settings: &Settings,
+    storage: &SocketStorage,
+) -> Vec<OwnedFd> {
+    let governed = RefCell::new(Vec::new());
+    Sockets::default().each(pids, &mut Outcome::default(), |socket| {
+        let is_in_use = options::is_connected(socket) || options::listens(socket)?;
+        if !is_in_use || is_ours(&options::control(socket)?) {
+            return Ok(false);
+        }
+        let is_governed = governance::govern(socket, settings, Some(storage))?;
+        if is_governed {
+            governed.borrow_mut().push(socket.try_clone()?);
+        }
+        Ok(is_governed)
+    });
+    governed.into_inner()
 }
 
 /// Returns the number of TCP connections of a process that none of netnice's controls governs.

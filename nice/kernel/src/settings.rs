@@ -92,6 +92,15 @@ impl Settings {
         bits.div_ceil(8)
     }
 
+    /// Returns the settings for connections governed one by one that have a part in a cgroup's floor, if it has one.
+    pub(crate) fn within(self, cgroup: u64) -> Self {
+        let group = match self.floor() {
+            0 => 0,
+            _ => cgroup,
+        };
+        Self { group, ..self }
+    }
+
     /// Returns the settings with QUIC refused, if `refuse` is true or they refuse it already.
     pub fn with_no_quic(self, refuse: bool) -> Self {
         Self {

@@ -8,7 +8,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use bytemuck::Zeroable;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 
-use crate::abi::{Attachment, DSCP_LOWER_EFFORT, DSCP_UNCHANGED, Totals, UtpGroup, padded};
+use crate::abi::{
+    Attachment, DSCP_LOWER_EFFORT, DSCP_UNCHANGED, Totals, UtpGroup, padded, unpadded,
+};
 use crate::cgroup::hierarchy::Cgroup;
 use crate::cgroup::interfaces::{self, Way};
 use crate::cgroup::others;
@@ -353,6 +355,21 @@ fn attachment(cgroup: &Cgroup, settings: &Settings) -> Attachment {
         parameters: settings.parameters,
         ..Attachment::zeroed()
     }
+}
+
+/// Returns the settings by which the sockets of a cgroup have low priority for what they send, as the programs know them; `None` if
+/// they have not.
+pub(crate) fn sending_settings(cgroup: &Cgroup, pins: &PinDirectory) -> Option<Settings> {
+    let attachments = pins.open_map("attachments").ok()?;
+    let found = attachments.lookup(&cgroup.id().to_ne_bytes(), MapFlags::ANY);
+    let found: Attachment = bytemuck::try_pod_read_unaligned(&found.ok()??).ok()?;
+    let settings = Settings {
+        control: Control::find(&unpadded(&found.control)).ok()?,
+        parameters: found.parameters,
+        mark: found.dscp == DSCP_LOWER_EFFORT,
+        ..Settings::default()
+    };
+    Some(settings.within(cgroup.id()))
 }
 
 /// Returns the record by which the programs know how to govern uTP of a cgroup. Where neither direction is governed it keeps

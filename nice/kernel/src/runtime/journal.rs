@@ -290,7 +290,8 @@ fn parse(text: &str) -> Option<Content> {
     })
 }
 
-fn directory(home: &Path) -> PathBuf {
+/// Returns the directory of the records.
+pub(crate) fn directory(home: &Path) -> PathBuf {
     home.join("cgroups")
 }
 
