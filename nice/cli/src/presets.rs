@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names of programs that download in the background, and the cgroups in which they do.
 
+use std::ffi::OsStr;
+
 use anyhow::Result;
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
+use clap::{Arg, Command};
 use netnice_kernel::attach;
 
 /// A name for `attach` and `detach`.
@@ -15,6 +19,28 @@ pub struct Preset {
     patterns: &'static [&'static str],
     /// Transfers that are not covered, and how to cover them.
     pub limit: Option<&'static str>,
+}
+
+/// Takes any name, and lets shells complete those here.
+#[derive(Clone, Debug)]
+pub struct NameOrOther;
+
+impl TypedValueParser for NameOrOther {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        NonEmptyStringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = PRESETS.iter().map(|preset| preset.name);
+        Some(Box::new(names.map(PossibleValue::new)))
+    }
 }
 
 /// What a distribution of Kubernetes in one service contains beside containerd.

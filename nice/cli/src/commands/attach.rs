@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 use netnice_kernel::cgroup::carriers;
 use netnice_kernel::cgroup::hierarchy::Cgroup;
 use netnice_kernel::renice::Outcome;
@@ -15,7 +14,7 @@ use netnice_kernel::{Error, attach, need_root, systemd};
 use super::renice::print_outcome;
 use crate::low_priority::{LowPriority, standing};
 use crate::parameter_options::HEADING;
-use crate::presets::Preset;
+use crate::presets::{NameOrOther, Preset};
 use netnice_terminal::text::{self, say};
 
 const EXAMPLES: &str = "\
@@ -45,7 +44,7 @@ Duration:
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// Path of a cgroup, absolute or below the mount point of cgroup2, or the name of a unit, or one of the names below
-    #[arg(value_name = "CGROUP|UNIT|NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "CGROUP|UNIT|NAME", value_parser = NameOrOther, hide_possible_values = true)]
     cgroup: String,
     /// Attach it each time it starts, too: of systemd, and for a service only
     #[arg(long)]

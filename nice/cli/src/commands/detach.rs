@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use clap::builder::NonEmptyStringValueParser;
 use netnice_kernel::renice::Outcome;
 use netnice_kernel::{Error, attach, need_root, systemd};
 
 use super::renice::print_outcome;
-use crate::presets::Preset;
+use crate::presets::{NameOrOther, Preset};
 use netnice_terminal::text;
 
 const EXAMPLES: &str = "\
@@ -23,7 +22,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// Path of a cgroup, absolute or below the mount point of cgroup2, or the name of a unit, or a name that attach takes
-    #[arg(value_name = "CGROUP|UNIT|NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "CGROUP|UNIT|NAME", value_parser = NameOrOther, hide_possible_values = true)]
     cgroup: String,
     /// Report the changes as one line of JSON
     #[arg(long)]
