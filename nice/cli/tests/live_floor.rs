@@ -74,3 +74,15 @@ fn a_transfer_begun_again_goes_on() {
     // The count did not begin anew.
     assert!(second >= first, "{moved}");
 }
+
+/// As systemd does with a unit that has `Restart=`, and kills what is left of it.
+#[test]
+fn a_transfer_goes_on_that_was_killed_with_all_of_its_processes() {
+    let found = behind(&["restarted", NETNICE, "12000000"]);
+    let [first, second] = [0, 1].map(|at| found["moved"][at].as_u64().unwrap());
+    // Neither anew, nor with what was counted twice.
+    assert!((first..first + 4_000_000).contains(&second), "{found}");
+    assert_eq!(found["lowest"], first, "{found}");
+    assert_eq!(found["left"], 1, "{found}");
+    assert_eq!(found["after_end"], serde_json::json!([]), "{found}");
+}

@@ -217,10 +217,14 @@ fn after_install_and_uninstall() {
     output(&mut netnice(&["run", "true"]));
     output(netnice_as_nobody(&["run", "--control", "tcplp", "--"]).arg("true"));
     output(&mut netnice_as_nobody(&["status"]));
+    // Of a transfer with a deadline that was killed, and does not begin again.
+    let transfers = Path::new("/run/netnice-deadlines");
+    fs::create_dir_all(transfers).unwrap();
+    fs::write(transfers.join("0123456789abcdef"), "").unwrap();
     for _ in 0..2 {
         output(&mut netnice(&["uninstall", "--prefix", prefix_text]));
     }
-    assert!(!installed.exists());
+    assert!(!installed.exists() && !transfers.exists());
     eventually("nothing", nothing_is_left);
 }
 

@@ -151,6 +151,12 @@ impl Progress {
     }
 }
 
+/// Removes what is on record of transfers with a deadline, killed ones too. Those that run write theirs again.
+pub fn forget_transfers() {
+    // A missing directory is no error.
+    let _ = fs::remove_dir_all(Progress::directory());
+}
+
 /// Starts the process that keeps a promise to the commands of a cgroup, whose floor is `least` in any case, in bytes per second. The
 /// caller must not be in the cgroup yet.
 pub(crate) fn keep(promise: &Promise, cgroup: &Cgroup, least: u64) -> Result<()> {

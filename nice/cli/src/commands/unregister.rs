@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use netnice_kernel::pins::Pins;
-use netnice_kernel::{attach, systemd};
+use netnice_kernel::{attach, promise, systemd};
 
 use super::apply::record;
 
@@ -27,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Detaches all cgroups, and removes the drop-ins of `attach --persist`.
+/// Detaches all cgroups, and removes the drop-ins of `attach --persist` and the records of transfers with a deadline.
 pub(super) fn detach_all() -> Result<()> {
     for path in attach::attached() {
         attach::detach(&attach::find(&path)?)?;
@@ -36,6 +36,7 @@ pub(super) fn detach_all() -> Result<()> {
         attach::forget(&path)?;
     }
     systemd::forget_all()?;
+    promise::forget_transfers();
     record::remove()
 }
 

@@ -8,12 +8,14 @@ watch SECONDS...                    prints the control of an open connection tha
 until NETNICE                       `watch` until an hour that comes in 6 s
 send BYTES                          sends so many bytes
 again NETNICE BYTES                 prints what has been moved before `send` is killed, and when it has begun again
+restarted NETNICE BYTES             the same where all processes are killed, and what its end leaves
 by NETNICE TIME BYTES               prints {"seconds", "stderr"}: `send` with a deadline, beside a CUBIC flow
 """
 
 import fcntl
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -21,6 +23,7 @@ import sys
 import termios
 import threading
 import time
+from pathlib import Path
 
 HOST = "10.77.0.2"
 PORTS = {"up": 5001, "down": 5002}
@@ -126,12 +129,13 @@ def by(netnice: str, deadline: str, size: str) -> None:
         other.kill()
 
 
-def again(netnice: str, size: str) -> None:
-    def moved() -> int:
-        status = subprocess.run([netnice, "status", "--json"], check=True, capture_output=True)
-        deadlines = json.loads(status.stdout)["deadlines"]
-        return sum(one["bytes_moved"] for one in deadlines if one["bytes"] == int(size))
+def moved(netnice: str, size: str) -> int:
+    status = subprocess.run([netnice, "status", "--json"], check=True, capture_output=True)
+    deadlines = json.loads(status.stdout)["deadlines"]
+    return sum(one["bytes_moved"] for one in deadlines if one["bytes"] == int(size))
 
+
+def again(netnice: str, size: str) -> None:
     time.sleep(0.5)
     own = [sys.executable, __file__, "send", size]
     deadline = time.strftime("%H:%M", time.localtime(time.time() + 120))
@@ -139,12 +143,49 @@ def again(netnice: str, size: str) -> None:
     for least in (4_000_000, 1):
         command = [netnice, "run", "--require", "--by", deadline, "--size", f"{size}B", "--", *own]
         with subprocess.Popen(command) as running:
-            while (bytes_moved := moved()) < least:
+            while (bytes_moved := moved(netnice, size)) < least:
                 time.sleep(0.1)
             seen.append(bytes_moved)
             running.kill()
         time.sleep(1)
     print(json.dumps(seen))
+
+
+def kill_background(size: str) -> None:
+    """Kills the processes in the background of the run whose command line has these bytes."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            name, line = ((process / file).read_text() for file in ("comm", "cmdline"))
+        except OSError:
+            continue
+        if name.startswith("nn-") and f"{size}B" in line:
+            os.kill(int(process.name), signal.SIGKILL)
+
+
+def restarted(netnice: str, size: str) -> None:
+    def records() -> list[str]:
+        # One that is being written has another name.
+        found = Path("/run/netnice-deadlines").glob("*")
+        return [record.name for record in found if record.read_text().startswith(f"{size}\n")]
+
+    time.sleep(0.5)
+    own = [sys.executable, __file__, "send", size]
+    deadline = time.strftime("%H:%M", time.localtime(time.time() + 120))
+    command = [netnice, "run", "--require", "--by", deadline, "--size", f"{size}B", "--", *own]
+    with subprocess.Popen(command) as running:
+        while (first := moved(netnice, size)) < int(size) // 4:
+            time.sleep(0.1)
+        kill_background(size)
+        running.kill()
+    left = records()
+    with subprocess.Popen(command) as running:
+        # Until then it may be the record of the killed one, or none.
+        lowest = first
+        while (second := moved(netnice, size)) <= first and running.poll() is None:
+            lowest = min(lowest, second or first)
+            time.sleep(0.1)
+    time.sleep(2)
+    print(json.dumps({"moved": [first, second], "lowest": lowest, "left": len(left), "after_end": records()}))
 
 
 if __name__ == "__main__":
@@ -154,4 +195,5 @@ if __name__ == "__main__":
     elif mode == "transfer":
         transfer(rest[0], int(rest[1]), rest[2], int(rest[3]) if rest[3:] else MEASURED_S)
     else:
-        {"beside": beside, "watch": watch, "until": until, "send": send, "by": by, "again": again}[mode](*rest)
+        modes = [beside, watch, until, send, by, again, restarted]
+        {one.__name__: one for one in modes}[mode](*rest)
