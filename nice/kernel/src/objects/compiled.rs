@@ -134,7 +134,8 @@ impl Object {
                 .pin_root_path(pins.maps())?
                 .open_memory(self.bytes)?;
             tell_of_kernel(&mut open, paces);
-            if !features::LINKS.is_there() {
+            // Programs for cgroups need not wait until the kernel's types are read.
+            if self.kind != Kind::CgroupPrograms && !features::LINKS.is_there() {
                 register_by_maps(&mut open)?;
             }
             adjust(&mut open);
