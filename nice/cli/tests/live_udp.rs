@@ -39,6 +39,8 @@ fn yields_and_comes_back(way: &str, key: &str, part: f64) {
             rate("alone") > part * rate("rival")
                 && rate("rival") > 0.85 * rate("alone")
                 && rate("beside") < 0.05 * rate("rival")
+                // So that the connection stays alive.
+                && rate("beside") > 0.005
                 && rate("after") > part * rate("alone")
                 && rate("page") < 1.3 * rate("page_alone")
         },

@@ -21,6 +21,7 @@ char _license[] SEC("license") = "GPL";
 
 #define SMALL_BYTES 300 /* at the network layer */
 #define ETHERNET_BYTES 14
+#define UDP_BYTES 8
 #define LONG_HEADER 0xc0 /* of QUIC, in the first byte (RFC 8999, 5.1; RFC 9000, 17.2) */
 #define RETURNED 0x6e6e7564
 #define PEERS 1024
@@ -98,8 +99,17 @@ struct {
 struct found {
 	struct udp_peer peer;
 	struct udp_flow flow;
+	u32 network_header; /* bytes of its header */
 	bool large;
 };
+
+/* Returns the bytes of a packet on the wire: what is taken apart later (GSO, GRO) gets a header, of `header` bytes, for each part. */
+static __always_inline u32 on_wire(const struct __sk_buff *skb, u32 header)
+{
+	u32 parts = skb->gso_segs;
+
+	return skb->len + (parts > 1 ? (parts - 1) * header : 0);
+}
 
 /* Finds a packet of UDP. Returns whether it is one. */
 static __noinline bool find(struct __sk_buff *skb, struct found *found, u32 link_header,
@@ -132,6 +142,7 @@ static __noinline bool find(struct __sk_buff *skb, struct found *found, u32 link
 	}
 	found->peer.version = ip[0] >> 4;
 	found->peer.device = skb->ifindex;
+	found->network_header = position;
 	if (ports) {
 		if (bpf_skb_load_bytes_relative(skb, position, &udp, sizeof(udp),
 						BPF_HDR_START_NET))
@@ -175,11 +186,12 @@ static __always_inline void count(const struct udp_settings *settings, const str
 
 /* Leads a packet of `version` of IP to the queue of a veth, which wants a header of Ethernet. */
 static __always_inline int lead(struct __sk_buff *skb, const struct udp_settings *settings,
-				u32 version, enum way way)
+				const struct found *found, enum way way)
 {
 	u32 key = way;
 	struct udp_counts *counts = bpf_map_lookup_elem(&udp_counts, &key);
-	__be16 kind = version == 4 ? __builtin_bswap16(0x0800) : __builtin_bswap16(0x86dd);
+	__be16 kind =
+		found->peer.version == 4 ? __builtin_bswap16(0x0800) : __builtin_bswap16(0x86dd);
 	u32 queue = settings->queues[way & 1];
 
 	if (settings->device != skb->ifindex || !queue || !counts)
@@ -189,7 +201,8 @@ static __always_inline int lead(struct __sk_buff *skb, const struct udp_settings
 			return TCX_NEXT;
 		bpf_skb_store_bytes(skb, 12, &kind, sizeof(kind), 0);
 	}
-	__sync_fetch_and_add(&counts->held, skb->len);
+	__sync_fetch_and_add(&counts->held,
+			     on_wire(skb, ETHERNET_BYTES + found->network_header + UDP_BYTES));
 	return bpf_redirect(queue, 0);
 }
 
@@ -225,8 +238,8 @@ int netnice_udp(struct __sk_buff *skb)
 	}
 	if (!found.large)
 		return TCX_NEXT;
-	count(settings, &found, skb->len - link_header, way);
-	return lead(skb, settings, found.peer.version, way);
+	count(settings, &found, on_wire(skb, found.network_header + UDP_BYTES) - link_header, way);
+	return lead(skb, settings, &found, way);
 }
 
 /* At a veth's peer: the packet has passed the queue. */
@@ -235,6 +248,7 @@ static __always_inline int turn(struct __sk_buff *skb, enum way way)
 	u32 key = way;
 	struct udp_counts *counts = bpf_map_lookup_elem(&udp_counts, &key);
 
+	/* No larger than a packet of the device, as the queue was told. */
 	if (counts)
 		__sync_fetch_and_add(&counts->passed, skb->len);
 	return bpf_redirect(skb->ifindex, 0);

@@ -110,6 +110,7 @@ pub(super) fn attempt(pins: &PinDirectory) -> Result<()> {
             let rate = Rate {
                 rate: UNLIMITED,
                 burst: PAIR_BYTES,
+                packet: PACKET_BYTES as u32,
                 limit: SHORTEST_QUEUE as u32,
             };
             let set = namespaces.set(&mut queue, rate);
@@ -312,6 +313,7 @@ impl Keeper {
             let rate = Rate {
                 rate: UNLIMITED,
                 burst: u32::MAX >> 8,
+                packet: path.device.packet(),
                 limit: u32::MAX >> 1,
             };
             let _ = namespaces.set(queue, rate);
@@ -375,6 +377,11 @@ struct Device {
 }
 
 impl Device {
+    /// Returns the size of the largest packet, with a header of Ethernet and a tag of a VLAN.
+    fn packet(&self) -> u32 {
+        self.mtu + 18
+    }
+
     fn find(index: u32) -> io::Result<Self> {
         let name = if_indextoname(index)?.to_string_lossy().into_owned();
         let (kind, mtu) = request_of_device(&name)?;
@@ -613,11 +620,12 @@ impl Path {
                 PAIR_BYTES
             };
             let burst = pair
-                .max(self.device.mtu + 18)
+                .max(self.device.packet())
                 .max((told.rate / 1000) as u32);
             let rate = Rate {
                 rate: told.rate,
                 burst,
+                packet: self.device.packet(),
                 limit: u32::try_from(limit).unwrap_or(u32::MAX),
             };
             namespaces.set(queue, rate)?;

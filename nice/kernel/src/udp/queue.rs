@@ -30,6 +30,7 @@ const MTU: u32 = 65535;
 /// Attributes of `tbf`, and the link layer of its rates (linux/pkt_sched.h).
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_BURST: u16 = 6;
+const TCA_TBF_PBURST: u16 = 7;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
 
 /// The network namespaces of the device and of the peers.
@@ -55,6 +56,9 @@ pub(super) struct Rate {
     pub(super) rate: u64,
     /// Bytes that may pass at once.
     pub(super) burst: u32,
+    /// Bytes of the largest packet. What several of them make (GSO) is taken apart before it waits: in a bucket that has become
+    /// smaller than it, it would wait for ever.
+    pub(super) packet: u32,
     /// Bytes that wait at most.
     pub(super) limit: u32,
 }
@@ -218,6 +222,7 @@ impl Netlink {
         let options = [
             (TCA_TBF_PARMS, parameters_of_bucket(rate)),
             (TCA_TBF_BURST, rate.burst.to_ne_bytes().to_vec()),
+            (TCA_TBF_PBURST, rate.packet.to_ne_bytes().to_vec()),
         ];
         let options = options.map(|(kind, value)| TcOption::Other(DefaultNla::new(kind, value)));
         message.attributes = vec![
@@ -233,15 +238,15 @@ impl Netlink {
 
 /// `struct tc_tbf_qopt` of linux/pkt_sched.h.
 fn parameters_of_bucket(rate: Rate) -> Vec<u8> {
-    let bytes_per_s = u32::try_from(rate.rate).unwrap_or(u32::MAX);
+    let bytes_per_s = u32::try_from(rate.rate).unwrap_or(u32::MAX - 1);
     let mut bytes = Vec::with_capacity(36);
-    // A tc_ratespec: cell_log, linklayer, overhead, cell_align, mpu, rate.
-    bytes.extend([0, TC_LINKLAYER_ETHERNET, 0, 0, 0, 0, 0, 0]);
-    bytes.extend(bytes_per_s.to_ne_bytes());
-    // The peak rate: none.
-    bytes.extend([0; 12]);
+    // A tc_ratespec each: cell_log, linklayer, overhead, cell_align, mpu, rate. The peak rate limits nothing but the size of a packet.
+    for bytes_per_s in [bytes_per_s, u32::MAX] {
+        bytes.extend([0, TC_LINKLAYER_ETHERNET, 0, 0, 0, 0, 0, 0]);
+        bytes.extend(bytes_per_s.to_ne_bytes());
+    }
     bytes.extend(rate.limit.to_ne_bytes());
-    // The burst as a time, and the MTU of the peak rate: TCA_TBF_BURST stands for them.
+    // The bursts as times: TCA_TBF_BURST and TCA_TBF_PBURST stand for them.
     bytes.extend([0; 8]);
     bytes
 }
