@@ -64,10 +64,10 @@ struct aggregate {
 	u32 delivered_us;
 	u32 delivered_sent_us;
 	u32 smoothed_rtt_us;
-	u32 rtt_us;  /* the newest */
-	u32 cwnd;    /* packets */
-	u32 arrives; /* the queue is behind the path, not before it */
-	u32 reserved;
+	u32 rtt_us;     /* the newest */
+	u32 cwnd;       /* packets */
+	u32 arrives;    /* the queue is behind the path, not before it */
+	u32 settled_us; /* when what was in flight beyond the window has drained */
 };
 
 POLICY_INLINE u32 aggregate_packets(u64 bytes)
@@ -126,6 +126,7 @@ POLICY_INLINE void aggregate_begin(struct aggregate *state, const struct policy_
 	state->delivered_us = now_us;
 	state->delivered_sent_us = now_us - rtt_us;
 	state->allowed_us = now_us;
+	state->settled_us = state->delivered_sent_us;
 	state->rtt_us = policy_max(rtt_us, 1);
 	state->smoothed_rtt_us = state->rtt_us;
 	state->cwnd = policy_max(aggregate_packets(window), AGGREGATE_FIRST_PACKETS);
@@ -159,10 +160,17 @@ POLICY_INLINE u32 aggregate_echo_us(const struct aggregate *state)
 		AGGREGATE_LONGEST_ECHO_US);
 }
 
-/* Asks the policy for the window, and sets the rate. */
-POLICY_INLINE void aggregate_ask(struct aggregate *state, u32 now_us)
+/* Returns how long what is in flight beyond the window takes to drain. */
+POLICY_INLINE u32 aggregate_settling_us(const struct aggregate *state)
+{
+	return state->arrives ? state->rtt_us : state->rtt_us / AGGREGATE_DRAIN;
+}
+
+/* Asks the policy for the window, and sets the rate. `read_us`, at which it is called, may be later than the ACK. */
+POLICY_INLINE void aggregate_ask(struct aggregate *state, u32 now_us, u32 read_us)
 {
 	struct netnice_ack *ack = &state->ack;
+	u32 mark = state->policy.measured.reaction_mark;
 
 	ack->now_us = now_us;
 	ack->cwnd = state->cwnd;
@@ -171,7 +179,9 @@ POLICY_INLINE void aggregate_ask(struct aggregate *state, u32 now_us)
 	state->policy.measured.lone_acks =
 		DELAYED_ACK_LONE_IN_A_ROW + DELAYED_ACK_LONE_WITHOUT_PROOF;
 	state->cwnd = netnice_on_ack(&state->policy, ack);
-	aggregate_allow(state, now_us);
+	if (state->policy.measured.reaction_mark != mark)
+		state->settled_us = read_us + aggregate_settling_us(state);
+	aggregate_allow(state, read_us);
 	state->rate = aggregate_wanted_rate(state);
 }
 
@@ -189,21 +199,36 @@ POLICY_INLINE void aggregate_leaving(struct aggregate *state, const struct aggre
 	state->delivered = echo->passed;
 }
 
+/* Returns whether what arrives takes seven eighths of the link, as far as its rate is known. */
+POLICY_INLINE int aggregate_fills_link(const struct aggregate *state)
+{
+	u64 taken_ns = (u64)state->ack.rate_delivered * state->policy.believed.packet_ns;
+
+	return taken_ns / 1000 >= state->ack.rate_interval_us - state->ack.rate_interval_us / 8;
+}
+
 /* The same for what arrives: what has done so since the echo left was in flight then. */
 POLICY_INLINE void aggregate_arriving(struct aggregate *state, const struct aggregate_echo *echo,
-				      const struct aggregate_bytes *bytes)
+				      const struct aggregate_bytes *bytes, u32 read_us)
 {
 	struct netnice_ack *ack = &state->ack;
 
 	ack->prior_delivered = aggregate_packets(echo->arrived);
 	ack->rate_delivered = aggregate_packets(bytes->arrived - echo->arrived);
-	ack->rate_interval_us = state->rtt_us;
+	ack->rate_interval_us = policy_max(read_us - echo->sent_us, 1);
 	state->delivered = bytes->arrived;
+	/* Nobody else has what the group has: the queue is its own, however long that takes to drain. */
+	if (state->policy.measured.over_packets && aggregate_fills_link(state))
+		state->policy.decided.inference = 0;
 }
 
-/* Takes the reply to an echo, before which `lost` others have none. */
+/*
+ * Takes the reply to an echo, before which `lost` others have none. It came at `now_us`; `bytes` were read at `read_us`, which
+ * is later on a busy machine.
+ */
 POLICY_INLINE void aggregate_on_reply(struct aggregate *state, const struct aggregate_echo *echo,
-				      u32 now_us, const struct aggregate_bytes *bytes, u32 lost)
+				      u32 now_us, u32 read_us, const struct aggregate_bytes *bytes,
+				      u32 lost)
 {
 	struct netnice_ack *ack = &state->ack;
 	u32 rtt_us = policy_max(now_us - echo->sent_us, 1);
@@ -214,27 +239,36 @@ POLICY_INLINE void aggregate_on_reply(struct aggregate *state, const struct aggr
 	/* A newer one has overtaken it. */
 	if (policy_after(state->delivered_sent_us, echo->sent_us))
 		return;
-	aggregate_allow(state, now_us);
+	aggregate_allow(state, read_us);
 	might = state->allowed - echo->allowed;
 	state->rtt_us = rtt_us;
 	state->smoothed_rtt_us +=
 		(rtt_us >> AGGREGATE_RTT_SHIFT) - (state->smoothed_rtt_us >> AGGREGATE_RTT_SHIFT);
 	if (state->arrives)
-		aggregate_arriving(state, echo, bytes);
+		aggregate_arriving(state, echo, bytes, read_us);
 	else
 		aggregate_leaving(state, echo, now_us);
 	state->delivered_us = now_us;
 	state->delivered_sent_us = echo->sent_us;
 	ack->sample_rtt_us = rtt_us;
 	/* What has passed since is in flight; a sender whose packets arrive sends as many as have passed. */
-	ack->in_flight = aggregate_packets(passed);
+	ack->in_flight =
+		aggregate_packets(passed * rtt_us / policy_max(read_us - echo->sent_us, 1));
 	ack->delivered = aggregate_packets(state->delivered);
 	ack->acked = ack->delivered - before;
 	ack->lost = lost;
 	ack->ca_state = lost ? CA_RECOVERY : CA_OPEN;
+	/*
+	 * A packet of TCP waits until what is in flight beyond the window has arrived; an echo does not. One that left sooner has met
+	 * the queue as it was before the reaction.
+	 */
+	if (policy_after(state->settled_us, echo->sent_us))
+		ack->prior_delivered = state->policy.measured.reaction_mark - 1;
+	else
+		state->settled_us = echo->sent_us;
 	ack->app_limited =
 		passed + 2 * AGGREGATE_PACKET_BYTES < might - might / AGGREGATE_LIMITED_PARTS;
-	aggregate_ask(state, now_us);
+	aggregate_ask(state, now_us, read_us);
 }
 
 /* Takes the time-out of all echoes. */
@@ -252,7 +286,7 @@ POLICY_INLINE void aggregate_on_timeout(struct aggregate *state, u32 now_us)
 	ack->rate_interval_us = 0;
 	ack->ca_state = CA_LOSS;
 	ack->app_limited = 1;
-	aggregate_ask(state, now_us);
+	aggregate_ask(state, now_us, now_us);
 }
 
 #endif

@@ -547,7 +547,8 @@ impl Path {
             for (one, echo) in self.ways.iter_mut().zip(&waiting.echoes) {
                 let Some(echo) = echo else { continue };
                 let bytes = programs.bytes(one.way);
-                (one.aggregate).on_reply(echo, now_us, &bytes, at as u32);
+                let read_us = micros(self.begun, Instant::now());
+                (one.aggregate).on_reply(echo, now_us, read_us, &bytes, at as u32);
                 // While yielding the next probe may be due sooner now.
                 one.next = one.next.min(Instant::now() + one.echo_interval());
             }

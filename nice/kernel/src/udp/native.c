@@ -16,9 +16,9 @@ void udp_aggregate_on_echo(struct aggregate *state, struct aggregate_echo *echo,
 }
 
 void udp_aggregate_on_reply(struct aggregate *state, const struct aggregate_echo *echo, u32 now_us,
-			    const struct aggregate_bytes *bytes, u32 lost)
+			    u32 read_us, const struct aggregate_bytes *bytes, u32 lost)
 {
-	aggregate_on_reply(state, echo, now_us, bytes, lost);
+	aggregate_on_reply(state, echo, now_us, read_us, bytes, lost);
 }
 
 void udp_aggregate_on_timeout(struct aggregate *state, u32 now_us)
