@@ -20,18 +20,19 @@ use netnice_terminal::text::{self, say};
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct LowPriority {
-    /// Congestion control; all but dstcp are of low priority, tcplp_ecn only where routers mark its packets by ECN [default: netnice]
+    /// Congestion control; all except dstcp have low priority, tcplp_ecn only where routers mark its packets by ECN
+    /// [default: netnice]
     #[arg(long, value_parser = ControlParser::new(), value_name = "NAME")]
     control: Option<&'static str>,
     /// Do not mark packets DSCP LE (RFC 8622), by which some routers, such as those with CAKE, put them last
     #[arg(long)]
     no_dscp: bool,
-    /// Which way data is to have low priority. What is received is governed as root only, by the
-    /// policy of --control if that is netnice, tcplp or hstcplp, otherwise by netnice's [default: both]
+    /// Direction in which data has low priority. Governing received data needs root, and uses the policy of --control if
+    /// that is netnice, tcplp or hstcplp, otherwise netnice's [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,
-    /// Whether UDP is governed, as root only. With `yes`, uTP (BitTorrent) by its window, and QUIC and all other by a queue of
-    /// netnice's; it is an error where they cannot be. `refuse` is --no-quic [default: uTP alone, where it can be]
+    /// Whether to govern UDP, as root only. `yes` governs uTP (BitTorrent) by its window, and QUIC and all other UDP by a
+    /// queue; it is an error where that cannot be done. `refuse` is --no-quic [default: uTP alone, where possible]
     #[arg(
         long,
         value_enum,
@@ -120,11 +121,11 @@ enum UdpChoice {
 /// [`Direction`] as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Way {
-    /// Data that is sent, and as root data that is received
+    /// Sent data, and as root received data
     Both,
-    /// Data that is sent, by the congestion control
+    /// Sent data, by the congestion control
     Send,
-    /// Data that is received, by the window that is advertised
+    /// Received data, by the advertised window
     Receive,
 }
 

@@ -35,10 +35,9 @@ Examples:
       netnice compare results/cubic results/netnice --differing
       netnice compare results/cubic results/netnice --only call --only 'page time'
 
-A and B are directories of --out, their summary.json, or what --json has printed. Points of a sweep \
-are matched by what it has set; a field that has one value in A and another one in B is not swept, and \
-stands at the head as a difference, with all other settings that differ. Figures that only one of them \
-has are left out.
+A and B are directories of --out, their summary.json, or what --json has printed. Points of a sweep are matched by the \
+swept values. A field with one value in A and another one in B does not count as swept, and is listed at the head, with all \
+other settings that differ. Figures that only A or B has are left out.
 
 Marks:
   *  the 95 % confidence intervals have nothing in common
@@ -54,13 +53,14 @@ pub struct Arguments {
     a: PathBuf,
     /// Another of these, compared with the first
     b: PathBuf,
-    /// Links that are hardly used, and figures that are zero in both, as well
+    /// Also show links that are hardly used, and figures that are zero in both
     #[arg(long)]
     all: bool,
-    /// Only figures whose object and name have this text, such as `backup` or `web page time`, of all links; several: any of them
+    /// Only figures whose object and name have this text, such as `backup` or `web page time`, of all links; can be
+    /// repeated, for any of them
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// Only figures that differ significantly, marked *; of sets of one run each those marked !
+    /// Only figures that differ significantly, marked *; for sets of one run each, those marked !
     #[arg(long)]
     differing: bool,
     /// As JSON on stdout, with all figures that --only and --differing leave

@@ -27,13 +27,13 @@ use netnice_terminal::text::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
-  How netnice does on many paths beside many rivals, in the simulator:
+  How netnice does on many paths with many rivals, in the simulator:
       netnice judge
 
   The same in short, side by side with other low-priority controls:
       netnice judge netnice tcplp ledbat ledbatpp tcpnice --quick
 
-  A control of your own, in a C file, beside netnice:
+  A control of your own, in a C file, compared with netnice:
       netnice judge ./mine.h netnice --quick
 
   One path and one rival, with ten seeds:
@@ -49,7 +49,7 @@ Examples:
       netnice judge --resume
 
 Each cell is a path, a rival and a control. The control begins alone; the rival comes, stays, and \
-goes again. The same runs without the control and without the rival say what either loses. Figures \
+goes again. The same runs without the control and without the rival show what each loses. Figures \
 are means over the seeds, with 95 % confidence intervals where there are two seeds or more.
 
 The directory of --out:
@@ -61,15 +61,16 @@ The directory of --out:
                    lab`, and the C files
   runs/            what was measured of each run
 
-With --search it has, for each control and figure, up to ten scenarios of different kinds, the worst first, each as near to the plain path \
-as its figure allows (CONTROL.FIGURE.NUMBER.toml); search.json, a list of them with their figures, means over three seeds that the \
-search has not seen; and environments.jsonl, a line for each environment that was simulated, which --resume reads. Environments, their \
-ranges and the figures are a scenario with a last table, [search]: `netnice judge --list --search` prints it. docs/judge.md describes it.
+With --search the directory has, for each control and figure, up to ten scenarios of different kinds, the worst first, each \
+as near to the plain path as its figure allows (CONTROL.FIGURE.NUMBER.toml). search.json lists them with their figures, \
+means over three seeds that the search has not used. environments.jsonl has a line for each environment that was simulated, \
+which --resume reads. A scenario whose last table is [search] defines environments, their ranges and the figures: `netnice \
+judge --list --search` prints it, and docs/judge.md describes it.
 
 Needs root for --lab only. Exit codes: 0 done, whatever the figures; 1 failed, 2 wrong usage; 130 \
 interrupted.";
 
-/// Judge congestion controls on many paths, beside many rivals
+/// Judge congestion controls on many paths, with many rivals
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -81,8 +82,8 @@ pub struct Arguments {
     /// On this kernel, in real time, on paths of at most 100 Mb/s; needs root
     #[arg(long)]
     lab: bool,
-    /// Look for the environments in which the controls are worst, instead: the published ones, which `--list --search` prints,
-    /// or those of this file; in the simulator
+    /// Instead, search in the simulator for the environments in which the controls are worst, among the published ones,
+    /// which `--list --search` prints, or those of this file
     #[arg(
         long,
         value_name = "FILE",
@@ -94,7 +95,7 @@ pub struct Arguments {
     /// Environments that --search looks at for each control [default: 20000]
     #[arg(long, value_name = "NUMBER", requires = "search", value_parser = text::whole_number::<usize>(1..=10_000_000))]
     environments: Option<usize>,
-    /// Seed of --search: the same seed finds the same, whatever --jobs [default: 1]
+    /// Seed of --search: the same seed gives the same results, whatever --jobs [default: 1]
     #[arg(long, value_name = "NUMBER", requires = "search")]
     seed: Option<u64>,
     /// Fewer paths and rivals, and shorter runs

@@ -44,16 +44,14 @@ Examples:
 Real parts:
   Each node at an end of a flow is a network namespace with this kernel's TCP and UDP; programs \
   there send and receive. The network between them, with all links and queues of the scenario, is \
-  computed by the simulator's own code and moves the real packets. What this kernel cannot do is \
-  an error before anything starts.
+  computed by the simulator's own code and moves the real packets. A request that this kernel cannot meet is an error \
+  before anything starts.
 
-  Figures are as good as the machine is punctual. A run in which packets were handed over late, or \
-  lost outside the queues, says NOT TRUSTWORTHY, here and in its results. So does one whose --events \
-  the disk was too slow to take: they have gaps.
+  Figures depend on the machine handing packets over in time. A run in which packets were late, or lost outside the queues, \
+  is marked NOT TRUSTWORTHY, here and in its results, and so is a run whose --events have gaps because the disk was too slow.
 
-The directory of --out is that of `netnice sim`; each run tells under `lab` how far it can be \
-trusted.
-Needs root. Several labs at once do not meet; nothing is left behind, whatever ends it.
+The directory of --out is that of `netnice sim`; each run states under `lab` how far it can be trusted.
+Needs root. Labs that run at once do not meet; nothing is left behind, however a lab ends.
 
 Exit codes: 0 done, 1 failed, or events missing in a record, 2 wrong usage, or a scenario with mistakes or beyond this kernel; \
 130 interrupted.";
@@ -71,8 +69,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
     jobs: NonZeroUsize,
     /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and deliveries, as `netnice
-    /// sim --events`; `all` for all links; can be repeated. `NAME (reverse)` is the way back. With --resume, finished runs without it,
-    /// or with gaps in it, are made again
+    /// sim --events`; `all` for all links; can be repeated. `NAME (reverse)` is the reverse path. --resume makes finished
+    /// runs without it, or with gaps in it, again
     #[arg(long, value_name = "LINK", requires = "out")]
     events: Vec<String>,
     #[command(flatten)]

@@ -41,15 +41,15 @@ Figures of results, as far as these have the data:
                     confidence intervals, or with each seed where there are
                     fewer than five
 
-queue_delay is the backlog divided by the link's rate: what waits for a link that is down takes longer. A \
+queue_delay is the backlog divided by the link's rate; while the link is down, packets wait longer than that. A \
 retransmission that fills a hole brings all data behind it into order at once. Where goodputs over time \
 have peaks, more than twice their 99th percentile, the axis ends at 1.25 times that percentile, and the \
 caption has the largest value. A curve of fewer than 200 values above zero is not cut.
 
-Intervals that would hide how far the means are apart are cut. Queues that are idle, and curves beyond \
-those that can be told apart, are left out; stderr says how many.
+Intervals are cut if they would hide how far apart the means are. Idle queues, and curves beyond the number that can be \
+told apart, are left out; stderr says how many.
 
-A file that ends in .json describes charts of your own, which are drawn below each other as one picture:
+A file that ends in .json describes charts of your own, which are drawn in one picture, one below the other:
   { \"panels\": [ {
     \"title\": \"Goodput\", \"kind\": \"time_series\",
     \"x\": { \"label\": \"time (s)\" }, \"y\": { \"label\": \"Mb/s\" },
@@ -71,7 +71,7 @@ pub struct Arguments {
     /// name in a table. Several values of a field: any of them
     #[arg(long, value_name = "KEY=VALUE", value_parser = wanted)]
     point: Vec<plot::Wanted>,
-    /// Directory for the files [default: plots in the directory of the results; that of FILE.json]
+    /// Directory for the files [default: plots in the directory of the results, or the directory of FILE.json]
     #[arg(long, value_name = "DIRECTORY")]
     to: Option<PathBuf>,
 }

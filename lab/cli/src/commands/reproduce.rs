@@ -54,18 +54,17 @@ interval, and the verdict:
                                    is written down
   same conclusion, other figure    it is not, but what the paper concludes from
                                    it holds
-  not reproduced                   neither; the reason stands below
+  not reproduced                   neither; the reason is given below
   fitted                           a setting that the paper leaves open was chosen
                                    by this value; it is counted apart
-A `?` says that the interval reaches over the bound: more runs may change the verdict.
+A `?` means that the interval crosses the bound: more runs may change the verdict.
 
-With --lab a line below each value says what this kernel gives, or why it gives nothing. A value is \
-measured there if everything it is made of fits: the kernel can do what the scenario asks for, the \
-slowest link has at most 100 Mb/s, one run of each point takes at most half an hour. Runs last \
---lab-seconds at most, unless the experiment has a course of its own. They are made one after the \
-other, or --lab-jobs at a time as long as their links together have no more than 100 Mb/s and 18,000 \
-packets per second. Figures are as good as the machine is punctual; runs in which it was late are made \
-again up to --lab-repeats times, and say NOT TRUSTWORTHY if it still was.
+With --lab a line below each value says what this kernel gives, or why it gives nothing. A value is measured there if \
+everything it depends on fits: the kernel can do what the scenario asks for, the slowest link has at most 100 Mb/s, and one \
+run of each point takes at most half an hour. Runs last --lab-seconds at most, unless the experiment prescribes its own \
+length. Runs are made one after the other, or --lab-jobs at a time while their links together have at most 100 Mb/s and \
+18,000 packets per second. Runs in which the machine was late are made again up to --lab-repeats times, and say NOT \
+TRUSTWORTHY if it still was late.
 
 The directory of --out:
   report.html      the report: every table and figure beside the papers', in one
@@ -83,12 +82,12 @@ interrupted.";
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Experiments such as LP03-F11, or papers such as LP03; all where none is given
+    /// Experiments such as LP03-F11, or papers such as LP03; all if none is given
     ids: Vec<String>,
     /// Fewer and shorter runs: every verdict within minutes (the default)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// As many and as long runs as the papers made
+    /// The papers' own number and length of runs
     #[arg(long)]
     full: bool,
     /// Runs at a time [default: one for each core]
@@ -108,14 +107,14 @@ pub struct Arguments {
     #[arg(long, requires = "lab", value_name = "SECONDS", default_value = "60",
         value_parser = text::whole_number::<u32>(1..=86400))]
     lab_seconds: u32,
-    /// With --lab, runs at a time: more than one only as far as this machine hands packets over in time
+    /// With --lab, runs at a time: use more than one only if this machine still hands packets over in time
     #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
     lab_jobs: NonZeroUsize,
-    /// With --lab, how often a run is made again in which this machine was late; with --resume, finished ones, too
+    /// With --lab, how often to repeat a run in which this machine was late; with --resume, this includes finished runs
     #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "2",
         value_parser = text::whole_number::<u32>(0..=100))]
     lab_repeats: u32,
-    /// Run nothing: verdicts and report of the outcomes that are in the directory
+    /// Run nothing: give verdicts and report for the outcomes in the directory
     #[arg(long, conflicts_with_all = ["quick", "full", "jobs", "resume", "lab"])]
     no_run: bool,
     /// Reuse finished runs found in the directory

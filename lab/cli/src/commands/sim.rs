@@ -25,11 +25,11 @@ Examples:
   Describe the scenario in words, without running it:
       netnice sim scenarios/square_wave.toml --explain
 
-  Quick, and different from the file:
+  A quick run with settings that differ from the file:
       netnice sim scenarios/two_reno.toml --seeds 2 --set duration=50s \\
           --set links.bottleneck.rate=1.5mbit --set flows.reno.congestion_control=cubic
 
-  Everything kept, and drawn:
+  Keep all results, and draw them:
       netnice sim scenarios/square_wave.toml --out results/square_wave
       netnice plot results/square_wave
 
@@ -42,7 +42,7 @@ Examples:
   Write what happens to packets at a link as a table, for Python or DuckDB:
       netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --events bottleneck
 
-  Tell why netnice gave way, line by line:
+  Show why netnice gave way, line by line:
       netnice sim scenarios/netnice_beside_cubic.toml --seeds 1 --out results/beside --decisions
       jq -r .text results/beside/traces/*/decisions.jsonl
 
@@ -66,8 +66,8 @@ The directory of --out:
                    times, distributions of completion times and time series
                    of all runs
 
-The same file and seed give the same figures to the last digit, whatever --jobs. The \
-file's format is described in docs/scenarios.md. Needs no root.
+The same file and seed give the same figures to the last digit, whatever --jobs. docs/scenarios.md describes the file's \
+format. Needs no root.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 interrupted.";
 
@@ -87,18 +87,18 @@ pub struct Arguments {
     /// Runs at a time [default: as many as there are cores]
     #[arg(long, value_name = "NUMBER", value_parser = text::at_least_one)]
     jobs: Option<NonZeroUsize>,
-    /// Write the packets of this link as a pcapng file for each run; can be repeated. `NAME (reverse)` is the way back. `all` writes those of
-    /// all links to one file, all.pcapng, in the order of time, each link an interface. With --resume, finished
-    /// runs without it are made again
+    /// Write the packets of this link as a pcapng file for each run; can be repeated. `NAME (reverse)` is the reverse
+    /// path. `all` writes the packets of all links to one file, all.pcapng, in time order, with an interface for each
+    /// link. --resume makes finished runs without it again
     #[arg(long, value_name = "LINK", requires = "out")]
     pcap: Vec<String>,
     /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and
-    /// deliveries; `all` for all links; can be repeated. A tenth of the size of --pcap. With --resume, finished runs without it
-    /// are made again
+    /// deliveries; `all` for all links; can be repeated. Takes a tenth of the space of --pcap. --resume makes finished
+    /// runs without it again
     #[arg(long, value_name = "LINK", requires = "out")]
     events: Vec<String>,
-    /// Write netnice's decisions to decisions.jsonl for each run: each change of a connection's phase, with its reason, windows and delays,
-    /// and in words. With --resume, finished runs without it are made again
+    /// Write netnice's decisions to decisions.jsonl for each run: each change of a connection's phase, with its reason,
+    /// windows and delays, and in words. --resume makes finished runs without it again
     #[arg(long, requires = "out")]
     decisions: bool,
     #[command(flatten)]

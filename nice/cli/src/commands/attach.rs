@@ -23,21 +23,21 @@ Examples:
       sudo netnice attach backup.service
   The same, and again each time it starts, after a reboot too:
       sudo netnice attach --persist backup.service
-  What downloads images, models or packages in the background, by a name; see below:
+  A program that downloads images, models or packages in the background, by one of the names below:
       sudo netnice attach ollama
   A cgroup by its path:
       sudo netnice attach /sys/fs/cgroup/backups
 
 Names:
   docker, containerd, crio, k3s, rke2, k0s, podman, ollama, snapd, packagekit, flatpak, steam, transmission, \
-  qbittorrent, deluge and apt stand for the services and cgroups in which these programs transfer. All that exist are attached, and the output \
-  says which, and what is not covered. A cgroup at the top that has such a name is given as /NAME.
+  qbittorrent, deluge and apt stand for the services and cgroups in which these programs transfer. netnice attaches all \
+  that exist, and prints which, and what is not covered. Write /NAME for a cgroup at the top that has such a name.
 
 Duration:
   Until `netnice detach`, until the cgroup is removed (systemd removes that of a service when it \
-  stops), or until the system stops. With --persist a service is attached each time it starts, by \
-  this program where it is now: a drop-in of systemd (50-netnice.conf) runs it as ExecStartPre=. If \
-  attaching fails the service starts all the same. `netnice detach` removes the drop-in.";
+  stops), or until the system stops. With --persist a service is attached each time it starts, by this program at its \
+  present path: a systemd drop-in (50-netnice.conf) runs it as ExecStartPre=. If attaching fails, the service still starts. \
+  `netnice detach` removes the drop-in.";
 
 /// Give low priority to everything in a cgroup, or in a unit of systemd.
 #[derive(Debug, Args)]
@@ -46,14 +46,14 @@ pub struct Arguments {
     /// Path of a cgroup, absolute or below the mount point of cgroup2, or the name of a unit, or one of the names below
     #[arg(value_name = "CGROUP|UNIT|NAME", value_parser = NameOrOther, hide_possible_values = true)]
     cgroup: String,
-    /// Attach it each time it starts, too: of systemd, and for a service only
+    /// Also attach it each time it starts; for systemd services only
     #[arg(long)]
     persist: bool,
     /// Refuse UDP to port 443, so that programs which would use QUIC (HTTP/3) use TCP, which is
     /// governed; they get EPERM. As root only
     #[arg(long, help_heading = HEADING)]
     no_quic: bool,
-    /// Also where CGROUP is the root, and so all of the machine
+    /// Allow CGROUP to be the root, which is the whole machine
     #[arg(long)]
     yes: bool,
     /// Report the changes as one line of JSON

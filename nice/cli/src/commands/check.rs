@@ -21,19 +21,19 @@ Examples:
   In a script, whether one command works:
       netnice check --json | jq -e '.commands[] | select(.command == \"run\").state == \"works\"'
 
-  For a report of a mistake, with the build, the system and the kernel:
+  For a bug report, with the build, the system and the kernel:
       sudo netnice check --report
 
 Kernels:
-  Each feature is tried, or found in the kernel's types (BTF); what a distribution has added counts.
-  5.10   as root, for what is sent, with --control: all controls but netnice, which sets the pacing rate (6.0)
+  netnice tries each feature, or finds it in the kernel's types (BTF); features that a distribution has added count.
+  5.10   as root, for sent data, with --control: all controls except netnice, which sets the pacing rate (6.0)
   6.1    all commands
-  6.4    an upgrade replaces the control without a moment in which there is none
+  6.4    an upgrade replaces the control without a gap
   6.6    windows of many downloads at once can be closed; uTP is governed
 
 Exit code:
-  0 if the kernel lets every command work that this user may call, else 1. A command that only root may call \
-  does not count for others, nor do the programs that `demo` needs.";
+  0 if the kernel supports every command that this user may call, else 1. Commands that only root may call do not count for \
+  others, nor do the programs that `demo` needs.";
 
 /// Say what this kernel and user can do, and how to get what is missing.
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print also the version, the distribution, the kernel and the registered controls
+    /// Also print the version, the distribution, the kernel and the registered controls
     #[arg(long, conflicts_with = "json")]
     report: bool,
 }

@@ -34,9 +34,9 @@ Examples:
   sudo netnice exporter --textfile /var/lib/prometheus/node-exporter/netnice.prom
 
 Metrics:
-  Each group of connections has the labels `cgroup` and `unit` (of the settings that govern them, \
-  or, without such, of the socket; cgroups of `netnice run` and `renice` count as the one above \
-  them) and `control` (empty where only received data is governed).
+  Each group of connections has the labels `cgroup` and `unit` (those of the settings that govern the connections, or else \
+  of the socket; cgroups of `netnice run` and `renice` count as the cgroup above them) and `control` (empty where only \
+  received data is governed).
   netnice_connections                   open connections, by direction (sending,
                                         receiving)
   netnice_started_connections_total     connections governed so far, by
@@ -65,15 +65,15 @@ Metrics:
   netnice_unreadable_connections, netnice_readings_total, netnice_failed_readings_total, \
   netnice_reading_duration_seconds
 
-  State and delay are those found at the readings. Bytes, yields and the number of connections \
-  include connections that end between two readings, where a cgroup governs them and root reads. \
+  State and delay come from the readings. Bytes, yields and the number of connections include connections that end between \
+  two readings, if a cgroup governs them and root reads. \
   rate(netnice_sent_bytes_total[1m]) is the rate in bytes per second.
 
 Privileges:
   root with CAP_BPF alone sees the connections of its own network namespace; CAP_SYS_ADMIN and \
-  CAP_SYS_PTRACE add those of other namespaces, as containers have. Other users see fewer figures: \
-  see netnice_unreadable_connections. The metrics name cgroups and units, and no addresses. Whoever \
-  reaches the address may read them: there is no password.";
+  CAP_SYS_PTRACE add those of other namespaces, such as those of containers. Other users see fewer figures: see \
+  netnice_unreadable_connections. The metrics name cgroups and units, but no addresses. Anybody who reaches the address may \
+  read them: there is no password.";
 
 /// Offer figures to Prometheus.
 #[derive(Debug, Args)]

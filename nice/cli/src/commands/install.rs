@@ -26,7 +26,7 @@ Effects:
   each boot, which also applies /etc/netnice.toml, if there is one (netnice apply). From then on \
   `netnice run`, `renice` of one's own processes and `status` need no root.
   Installing again upgrades: connections that are open keep the version they began with.
-  `sudo netnice uninstall` undoes all of it.";
+  `sudo netnice uninstall` undoes everything.";
 
 /// File name of the program.
 const PROGRAM_NAME: &str = "netnice";

@@ -39,7 +39,7 @@ commands! {
     Compare = "compare",
     /// Reproduce the tables and figures of the papers, with a verdict for each value (needs netnice-lab)
     Reproduce = "reproduce",
-    /// Judge congestion controls on many paths, beside many rivals (needs netnice-lab)
+    /// Judge congestion controls on many paths, with many rivals (needs netnice-lab)
     Judge = "judge",
 }
 

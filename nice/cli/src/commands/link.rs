@@ -32,17 +32,17 @@ Examples:
   A shell behind a slow line; `exit` leaves it:
       netnice link --rate 10mbit --delay 20ms --queue 2.5bdp
 
-  A web server on the far side, fetched from through a lossy line:
+  A download from a web server on the far side, through a lossy line:
       netnice link --rate 2mbit --delay 50ms --loss 1% \\
           --far 'python3 -m http.server' -- sh -c 'curl -s http://$NETNICE_FAR:8000/'
 
-  Like a home: 5 Mb/s up with much buffer, 50 Mb/s down:
+  Like a home line: 5 Mb/s up with a large buffer, 50 Mb/s down:
       netnice link --delay 10ms --up rate=5mbit,queue=500ms --down rate=50mbit
 
   A path that becomes 40 ms longer each way after 20 s, behind an FQ-CoDel queue:
       netnice link --rate 10mbit --delay 20ms --aqm fq_codel --at 20s delay=60ms
 
-  A walk through an LTE cell (a trace in mahimahi's format), with the way back at 10 Mb/s:
+  A walk through an LTE cell (a trace in mahimahi's format), with a reverse path of 10 Mb/s:
       netnice link --trace scenarios/traces/lte_walk.trace --delay 25ms --down rate=10mbit
 
   Links nest; this has 45 ms each way, and the loss of the inner link:
@@ -56,15 +56,14 @@ Behind the link:
                                     links that of the outermost, unless --far is
                                     given: then where that runs
       NETNICE_LINK                  the link in short, for a prompt
-  As with `ip netns exec`, the command runs as root. So does a shell after `sudo netnice link`; to \
-  have one's own user there: sudo netnice link ... -- sudo -u \"$USER\" -i
+  As with `ip netns exec`, the command runs as root. So does a shell after `sudo netnice link`; to be your own user there: \
+  sudo netnice link ... -- sudo -u \"$USER\" -i
 
 At the end:
   The exit code is the command's (128 + N if signal N killed it; 127 if there is no such command, \
-  126 if it can not be run). What still runs behind the link \
-  is ended, and the link's report goes to stderr: what it carried and dropped, and whether this \
-  machine kept up with it. If it says NOT TRUSTWORTHY, figures measured over it are not. Of fewer \
-  than 300 packets it mostly can not tell.";
+  126 if it cannot be run). netnice ends what still runs behind the link, and reports on stderr what the link carried and \
+  dropped, and whether this machine kept up with it. NOT TRUSTWORTHY means that figures measured over the link cannot be \
+  trusted. With fewer than 300 packets netnice mostly cannot tell.";
 
 /// Run a shell or a command behind an emulated link.
 ///
@@ -85,8 +84,8 @@ pub struct Arguments {
     queue: Option<QueueLimit>,
     #[arg(long, help = aqm_help())]
     aqm: Option<Aqm>,
-    /// In place of --rate a file with the times at which the link delivers, in mahimahi's format: on
-    /// each line the milliseconds of an opportunity to deliver 1500 bytes
+    /// Instead of --rate, a file with the times at which the link delivers, in mahimahi's format: each line has the time
+    /// in milliseconds of an opportunity to deliver 1500 bytes
     #[arg(long, value_name = "FILE")]
     trace: Option<TraceFile>,
     /// Drop what exceeds a rate and a burst before the queue: 10mbit/30kB
@@ -98,31 +97,30 @@ pub struct Arguments {
     /// Share of packets lost at random in each direction: 1%, 0.0001 [default: none]
     #[arg(long)]
     loss: Option<LossFraction>,
-    /// Loss in bursts in place of --loss: probabilities that a burst begins after a packet and that it
-    /// ends after one: 1%/20%
+    /// Loss in bursts instead of --loss: probabilities that a burst begins after a packet and that it ends after one: 1%/20%
     #[arg(long, value_name = "BEGINS/ENDS")]
     loss_burst: Option<LossBurst>,
     /// Change both directions at a time after the start: --at 20s delay=60ms,rate=5mbit,loss=1%. May be
     /// repeated
     #[arg(long, num_args = 2, value_names = ["TIME", "KEY=VALUE,..."])]
     at: Vec<String>,
-    /// Settings that differ from the command to the far side: rate=5mbit,delay=10ms,queue=20p,loss=1%, and
-    /// trace, aqm, policer, jitter, loss-burst as above
+    /// Settings of the direction from the command to the far side that differ: rate=5mbit,delay=10ms,queue=20p,loss=1%,
+    /// and trace, aqm, policer, jitter, loss-burst as above
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = direction_changes)]
     up: Option<Box<DirectionChanges>>,
-    /// Settings that differ from the far side to the command, as for --up
+    /// Settings of the direction from the far side to the command that differ, as for --up
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = direction_changes)]
     down: Option<Box<DirectionChanges>>,
     /// Seed of the random losses and delays: the same seed loses the same packets
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
-    /// Run this on the far side, by `sh -c`, until COMMAND ends. COMMAND begins once it listens
+    /// Run this on the far side, by `sh -c`, until COMMAND ends. COMMAND begins once this listens
     #[arg(long, value_name = "COMMAND")]
     far: Option<OsString>,
     /// Report as one line of JSON, the last on stderr
     #[arg(long)]
     json: bool,
-    /// Report only what is wrong; with --json nothing but the report
+    /// Report only problems; with --json nothing but the report
     #[arg(short, long)]
     quiet: bool,
     /// Program to run behind the link, with its arguments [default: your shell]

@@ -35,12 +35,11 @@ Use:
   A plugin of the Node Resource Interface (NRI), which containerd has since 1.7 and CRI-O since
   1.26; containerd 2.0 and CRI-O 1.30 have it enabled. Run it on each node as root and keep it
   running; in Kubernetes the DaemonSet in packaging/kubernetes does so. The runtime calls it
-  before a container's first process starts. Containers that run already are attached as it
-  connects. When the runtime restarts, it connects again. When it ends, containers keep the
-  priority that they have.
+  before a container's first process starts. When the plugin connects, it attaches containers that run already. When the \
+  runtime restarts, the plugin connects again. When the plugin ends, containers keep the priority that they have.
 
-  Annotations are those of the pod, and of the same name those of the container itself. The runtime
-  needs no list of annotations to hand on.
+  Annotations are the pod's; one of the container's with the same name takes precedence. The runtime needs no list of \
+  annotations to pass on.
 
 ",
     annotations_help!(),
@@ -74,7 +73,7 @@ pub struct Arguments {
     /// Place among the runtime's plugins, which are called in this order: 00 to 99
     #[arg(long, value_name = "INDEX", default_value = "50", value_parser = index)]
     index: String,
-    /// Let no container with the annotation start that cannot be given low priority
+    /// Keep a container with the annotation from starting if it cannot get low priority
     #[arg(long)]
     require: bool,
 }

@@ -48,7 +48,7 @@ const STATE_LIMIT: u64 = 1 << 20;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Fail, so that the container does not start, where low priority cannot be given
+    /// Fail if low priority cannot be given, so that the container does not start
     #[arg(long)]
     require: bool,
 }

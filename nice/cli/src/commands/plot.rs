@@ -25,7 +25,7 @@ Examples:
   netnice plot backup.jsonl -o backup.svg
   netnice plot backup.jsonl --terminal
 
-  The results of a simulation, drawn by netnice-lab, which has options of its own (`netnice-lab plot --help`):
+  The results of a simulation, which netnice-lab draws, with its own options (`netnice-lab plot --help`):
   netnice plot results/square_wave --format png
 
 The picture of a log has the rate, the queueing delay with the threshold of yielding, and the number \

@@ -52,20 +52,20 @@ Measurement:
   Downloads each URL in turn with low priority, governed at the receiving end as by `netnice run`, \
   and discards the data. Others on the path keep their rates, so the rate that the download \
   reaches is what they leave: the spare rate, in bits of TCP payload (about 3 % less than on the \
-  link). The interval is that of the mean over bins of one second, 95 %, by Student's t. URLs tie \
-  if the bins do not tell their rates apart (Welch's t test, 5 %). YIELDED is the share of the \
-  time in which the download had given way; DELAY is the delay of the data over the smallest known \
-  one, by whomever it was caused: median and 95th percentile. FIRST BYTE includes the name lookup, \
+  link). The 95 % interval of the mean is by Student's t over bins of one second. URLs tie if the bins do not tell their \
+  rates apart (Welch's t test, 5 %). YIELDED is the share of the \
+  time in which the download had given way; DELAY is the delay of the data over the smallest known one, whoever causes it: \
+  median and 95th percentile. FIRST BYTE includes the name lookup, \
   TLS and redirects.
 
   Redirects are followed and reported. Proxies are not used. From a server without TCP timestamps, \
-  DELAY contains the way back, too, and an upload makes the download give way.
+  DELAY includes the reverse path, and an upload makes the download give way.
 
-Needs root for the governing, and gives it up (becoming nobody) before it connects to anything.
+Needs root to govern the download, and gives it up (becoming nobody) before it connects to anything.
 
 Exit codes:
-  0 all URLs were measured; with --best, one was. 1 otherwise. 2 wrong usage. 130 after Ctrl-C, \
-  which prints what has been measured.";
+  0 all URLs were measured, or with --best one; 1 otherwise; 2 wrong usage; 130 after Ctrl-C, which prints what has been \
+  measured.";
 
 /// Find out which server has the most to spare, without taking it from others.
 #[derive(Debug, Args)]
@@ -75,7 +75,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 10, value_name = "SECONDS",
           value_parser = text::whole_number::<u64>(1..=600))]
     seconds: u64,
-    /// Most to download from each URL, as 50MB [default: what --seconds allow]
+    /// Largest amount to download from each URL, as 50MB [default: what --seconds allow]
     #[arg(long, value_name = "BYTES", value_parser = amount)]
     bytes: Option<Bytes>,
     /// Size of the file whose download time is estimated, as 700MB

@@ -23,10 +23,9 @@ Examples:
       sudo netnice renice 1234 --off
 
 Scope:
-  The open TCP connections of the process and its children. As root, those that they open from now \
-  on as well: the processes are moved into a cgroup below their own, and back with --off. Without \
-  root it works for one's own processes, once the control is registered (`sudo netnice install`), \
-  and for the open connections only.";
+  The open TCP connections of the process and its children, and as root also those that they open later: netnice moves the \
+  processes into a cgroup below their own, and back with --off. Without root it governs only open connections of your own \
+  processes, once the control is registered (`sudo netnice install`).";
 
 /// Give low priority to the connections of a running process and its children.
 #[derive(Debug, Args)]
@@ -41,7 +40,7 @@ pub struct Arguments {
     /// Give best effort back: the control that the connections had before
     #[arg(long)]
     off: bool,
-    /// Also where PID is 1, your session's leader or another process that netnice descends from
+    /// Allow PID to be 1, your session's leader or another process that netnice descends from
     #[arg(long)]
     yes: bool,
     /// Report the changes as one line of JSON

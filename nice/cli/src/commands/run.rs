@@ -41,11 +41,11 @@ use netnice_terminal::write_signals;
 
 const EXAMPLES: &str = "\
 Examples:
-  A backup that nobody notices, and a line at the end on what it did:
+  A backup that nobody notices, with a line at the end on what it did:
       sudo netnice run -v -- rsync -a photos/ backup.example.org:photos/
   One that does not starve on a busy line: at least 2 Mb/s, as an ordinary flow, and low priority above that:
       sudo netnice run --at-least 2mbit -- restic backup /home
-  One that is to be done at half past six, and takes what others leave for as long as there is time:
+  One that must be done at half past six, and takes what others leave while there is time:
       sudo netnice run --by 06:30 --size-of /home -- restic backup /home
   By night at low priority, and as an ordinary command from half past six on:
       sudo netnice run --until 06:30 -- rclone sync /data remote:data
@@ -60,64 +60,61 @@ Examples:
       sudo netnice run -- wget https://example.org/image.iso
   A server whose answers take what others leave:
       sudo netnice run -- python3 -m http.server
-  A shell: all that is started in it has low priority:
+  A shell in which every program has low priority:
       sudo netnice run -- bash
   Not low priority, but TCP for a network that assures 2 Mb/s:
       sudo netnice run --control dstcp --target 2mbit -- rsync -a photos/ backup.example.org:photos/
 
 Scope:
   All TCP connections that the command and its children open, from the first byte, IPv4 and IPv6, \
-  as client and as server, whatever the programs are written in. Setting another congestion control \
-  or DSCP has no effect for them. What they send is governed by the congestion control. What they \
-  receive is governed as root only, by the window that is advertised, which the policy of tcplp or \
-  hstcplp sets under that control and otherwise netnice's: by round trips where the peer sends no \
-  timestamps; not over loopback, and not with Multipath TCP. uTP, which BitTorrent uses over UDP, is \
-  governed in both directions as root only, by netnice's policy, at the network interfaces that are \
-  there when the command starts (Linux 6.6); --udp no leaves it alone. With --udp yes so is other UDP, QUIC above all, by a \
-  queue that netnice makes for the command's large packets, with the peer that moves most, if that answers pings, and not with \
-  --at-least; --no-quic refuses QUIC. Not covered are other UDP without it, connections that were open before, and those accepted on a socket \
-  that was handed in listening. A socket handed in without a connection gets the control, too, but \
-  not one that the command receives later from a program outside (SCM_RIGHTS). Under root, what a \
-  program does after it has moved itself to another cgroup is not covered: container runtimes do so, \
-  and -v names the cgroup if it sees that. `netnice attach` and the hook `netnice oci-hook` are for \
-  containers. A 32-bit program may set another control, and connections over IPv4 on sockets of IPv6 \
-  keep their DSCP: the kernel lets no BPF program set it.
+  as client and as server, whatever the programs are written in. Setting another congestion control or DSCP has no effect \
+  on them. The congestion control governs what they send. As root, the advertised window governs what they receive. The \
+  policy of tcplp or hstcplp sets the window under that control, otherwise netnice's, which goes by round trips if the peer \
+  sends no timestamps. Data received over loopback or with Multipath TCP is not governed. As root, netnice's policy also governs \
+  uTP, which BitTorrent uses over UDP, in both directions, at the network interfaces that exist when the command starts \
+  (Linux 6.6); --udp no leaves it alone. With --udp yes a queue for the command's large packets governs other UDP, QUIC \
+  above all. The peer that moves most has to answer pings, and --at-least excludes it. --no-quic refuses QUIC. Not covered \
+  are other UDP without --udp yes, connections that were open before, and those accepted on an inherited listening socket. \
+  An inherited socket without a connection gets the control, too, but not one that the command receives later from another \
+  program (SCM_RIGHTS). Under root, a program that has moved itself to another cgroup is no longer covered: container \
+  runtimes do so, and -v names the cgroup if it sees that. For containers use `netnice attach` or the hook `netnice \
+  oci-hook`. A 32-bit program may set another control, and IPv4 connections on IPv6 sockets keep their DSCP: the kernel \
+  lets no BPF program set it.
 
 As root and not:
-  As root the command gets a cgroup of its own, and runs as the very process that netnice was. \
-  Without root it runs under a supervisor that makes its sockets; for this the control has to be \
-  registered, as `sudo netnice install` does, and parameters can not be set. Programs that gain \
+  As root the command gets a cgroup of its own, and replaces netnice in its process. Without root it runs under a \
+  supervisor that makes its sockets. For this the control has to be registered, as `sudo netnice install` does, and \
+  parameters cannot be set. Programs that gain \
   privileges, such as sudo, do not gain any under it. A program that has moved to a cgroup or a \
   network namespace which the supervisor may not enter gets ordinary sockets, and socket() may fail \
   with EINTR where a signal handler without SA_RESTART runs.
 
 Promises:
-  A process in the background (nn-promise) keeps --until and --by, by the wall clock, and does so if \
-  netnice is killed, too. With --by all connections together get a floor once the rate that is \
-  needed is half of the best that they have had; it is meant to be done after 95 % of the time. One \
-  line on stderr, and in the system's log, says as soon as it seems that the deadline will be \
-  missed, and another when it is: from then on it is an ordinary flow. The exit code is the \
-  command's. A command that is started again before the deadline, with the same words and the same \
-  time of day, goes on from what was moved before.
+  A background process (nn-promise) keeps --until and --by, by the wall clock, even if netnice is killed. With --by all \
+  connections together get a floor once the rate needed is half of the best that they have had; netnice aims to finish in \
+  95 % of the time. One line on stderr and in the system's log warns as soon as the deadline seems out of reach, and \
+  another says when it is missed: from then on the transfer is an ordinary flow. The exit code is the command's. If the \
+  command is started again before the deadline, with the same words and the same time of day, netnice goes on from what was \
+  moved before.
 
 Log:
   With --log each line of the file is a JSON object. The first has the command and the control; each \
   other has `time_s`, the seconds since the beginning, and `connections`, those that were open then, \
   with the fields of `status --json` (rate_bits_per_second, cwnd_packets, rtt_ms, \
   delay_over_minimum_ms, threshold_ms, state, yields, gave_way, retransmitted, bytes_sent; and receive_rate_… \
-  for what is received). `connection` is the same number in each line. An older file is replaced. \
-  With --decisions a line has `decisions`, too: those since the line before, each with its `reason`, \
-  windows and delays, and all of it in words as `text`. To read them:
+  for what is received). `connection` is the same number in each line. An older file is replaced. With --decisions a line \
+  also has the `decisions` since the line before, each with its `reason`, windows and delays, and all of these in words as \
+  `text`. To read them:
       jq -r '.decisions[]? | \"\\(.connection)  \\(.text)\"' backup.jsonl
 
 Failures:
   Where the kernel, the cgroups or the caller's privileges do not permit low priority, the command \
-  runs without it, and one line on stderr says why; `netnice check` says it before. --require makes \
-  that an error. What is asked for by an option and cannot be had, such as --no-quic without root, \
-  is an error in any case.
+  runs without it, and one line on stderr says why; `netnice check` says so in advance. --require makes that an error. An \
+  option that cannot take effect, such as --no-quic without root, is always an error.
 
 Exit code:
-  That of the command; 1 if --require or an option forbids to run it; 127 if there is no such command, 126 if it can not be run.";
+  That of the command; 1 if --require or an option keeps it from running; 127 if there is no such command, 126 if it cannot \
+  be run.";
 
 /// Run a command with low priority for its network transfers.
 #[derive(Debug, Args)]
@@ -145,24 +142,24 @@ pub struct Arguments {
     /// governed; they get EPERM. As root only
     #[arg(long, help_heading = HEADING)]
     no_quic: bool,
-    /// Use the control in this C file, compiled by clang for this kernel, in place of one of
-    /// netnice's: for trying one's own. As root only
+    /// Use the control in this C file, compiled by clang for this kernel, instead of one of netnice's, to try your own. As
+    /// root only
     #[arg(long, value_name = "FILE", conflicts_with = "control", help_heading = HEADING)]
     control_file: Option<PathBuf>,
     /// Users of other programs look for a rate limit; netnice has none, and says so
     #[arg(long, hide = true, aliases = ["limit", "bwlimit", "max-rate"], value_name = "RATE")]
     rate: Option<String>,
-    /// Low priority until then, and an ordinary command afterwards, with its open connections. As root only
+    /// Low priority until then; afterwards the command and its open connections are ordinary. As root only
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = PROMISES)]
     until: Option<SystemTime>,
-    /// Have all moved by then: a least rate (--at-least) from when one is needed, and low priority until then. TIME is 06:30, the
-    /// next time that the local clock shows it, or +4h. As root only
+    /// Finish by then: low priority at first, and a least rate (--at-least) once one is needed. TIME is 06:30, the next
+    /// time that the local clock shows it, or +4h. As root only
     #[arg(long, value_name = "TIME", value_parser = time, requires = "how_much", help_heading = PROMISES)]
     by: Option<SystemTime>,
     /// With --by: how much is sent or received, as 120GB
     #[arg(long, value_name = "SIZE", group = "how_much", requires = "by", help_heading = PROMISES)]
     size: Option<Bytes>,
-    /// With --by: what is sent is as much as these files and directories have now
+    /// With --by: as much is sent as these files and directories now contain
     #[arg(long, value_name = "PATH", group = "how_much", requires = "by", num_args = 1.., value_hint = ValueHint::AnyPath, help_heading = PROMISES)]
     size_of: Vec<PathBuf>,
     /// Program to run, with its arguments

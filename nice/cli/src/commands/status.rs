@@ -61,19 +61,18 @@ The following columns show the governed direction that moves more data:
              that one's name; of dstcp, which measures none, the target rate; of
              tcplp_ecn, marks
 
-Of a command with a deadline (`run --by`) a line says how much is done, which rate it needs from then on, and which it has.
+For a command with a deadline (`run --by`) a line shows how much is done, which rate it needs from then on, and which it has.
 
 With --watch on a terminal:
-  q ends it; s sorts by the next of rate, delay, yields, sent, received, bytes and process; p leaves \
-  out the single connections; arrows and page keys scroll. Columns for which there is no room are \
-  left out. LAST 30 S shows the rate of each second, the newest to the right; the highest bar is the \
+  q quits; s sorts by the next of rate, delay, yields, sent, received, bytes and process; p hides the single connections; \
+  arrows and page keys scroll. Columns for which there is no room are left out. LAST 30 S shows the rate of each second, \
+  the newest to the right; the highest bar is the \
   highest rate in the line. Elsewhere the table is printed again every second.
 
 Root sees the connections of all network namespaces that a process is in or that are mounted, other \
-users those of their own. GOVERNED, STATE, DELAY, YIELDS and SIGNAL are read from records of \
-the programs in the kernel: users other than root see them of the programs that they may trace, as \
-gdb would (Yama's ptrace_scope may forbid it), and `-` elsewhere. A connection of which only \
-received data is governed is shown to root alone.";
+users those of their own. GOVERNED, STATE, DELAY, YIELDS and SIGNAL come from records in the kernel: users other than root \
+see them only for programs that they may trace, as gdb would (Yama's ptrace_scope may forbid it), and `-` elsewhere. Only \
+root sees a connection of which only received data is governed.";
 
 /// Show the connections that have low priority now.
 #[derive(Debug, Args)]
@@ -88,13 +87,13 @@ pub struct Arguments {
     /// Sort by the largest, processes by name [default: the oldest first; with --watch on a terminal by rate]
     #[arg(long, value_enum, value_name = "BY")]
     sort: Option<Sort>,
-    /// Show only connections of this unit of systemd; without a suffix, of the service
+    /// Show only connections of this systemd unit; a name without a suffix is a service
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
     /// Show only connections of this cgroup and those below it, by a path as in the column CGROUP or of the cgroup file system
     #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     cgroup: Option<String>,
-    /// Show only the first N of the order, by default the largest rates
+    /// Show only the first N in the order, by default those with the largest rates
     #[arg(long, value_name = "N", conflicts_with = "watch", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
     /// Show only connections with this congestion control

@@ -69,7 +69,7 @@ pub struct BatchArguments {
     /// The summary as JSON on stdout
     #[arg(long)]
     json: bool,
-    /// No table and no progress. Warnings that figures are not to be trusted still go to stderr
+    /// Print no table and no progress. Warnings that figures cannot be trusted still go to stderr
     #[arg(short, long)]
     pub quiet: bool,
 }

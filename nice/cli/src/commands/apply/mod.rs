@@ -44,7 +44,7 @@ File:
   cgroups = [\"/sync\"]                        # by their paths below the mount point of cgroup2
   presets = [\"docker\", \"apt\"]                # the names that `netnice attach` takes
 
-  # Each of these may be left out, and is as the option of `netnice attach`.
+  # Each of these is as the option of `netnice attach`, and may be left out.
   control = \"netnice\"
   direction = \"both\"
   no_dscp = false
@@ -54,16 +54,15 @@ File:
   parameters = { threshold = \"2ms\", at_least = \"2mbit\" }
 
 Effects:
-  What the file names is attached; what an earlier call attached and the file no longer names is \
-  detached. All else stays as it is: what is attached with the same options already, and what \
-  `netnice attach` attached by hand. Services are attached each time they start, too, by a drop-in \
-  of systemd as by `netnice attach --persist`, and the slice of a user each time the user logs in. \
+  Attaches what the file names, and detaches what an earlier call attached and the file no longer names. Everything else \
+  stays as it is: what is attached with the same options already, and what `netnice attach` attached by hand. Services are \
+  attached each time they start, too, by a systemd drop-in as with `netnice attach --persist`, and the slice of a user each \
+  time the user logs in. \
   A slice that does not run is started. A cgroup that does not exist is attached by the next call. \
   Without FILE a missing file counts as an empty one. The unit netnice.service runs this command \
-  at boot and when it is reloaded. Where a table has `only`, a timer of systemd, netnice-hours.timer, runs it \
-  as the hours begin and end, and after a time at which the machine was off or suspended; what the \
-  table names is detached, with its open connections, in the other hours. By daylight saving an hour \
-  is longer or shorter.
+  at boot and when it is reloaded. If a table has `only`, a systemd timer, netnice-hours.timer, runs this command as the \
+  hours begin and end, and after the machine was off or suspended. In the other hours, what the table names is detached, \
+  with its open connections. A change to or from daylight saving makes the hours longer or shorter.
 
 Exit code:
   1 if the file has a mistake, in which case nothing changes, or if something could not be attached \
@@ -79,7 +78,7 @@ pub struct Arguments {
     /// The file, as an option
     #[arg(long, value_name = "FILE", conflicts_with = "path")]
     file: Option<PathBuf>,
-    /// Check the file only; without root
+    /// Only check the file; needs no root
     #[arg(long, conflicts_with = "dry_run")]
     check: bool,
     /// Report the changes that would be made, and make none
