@@ -26,13 +26,13 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	validation/ns3/ns3_cases.py nice/cli/tests/program/downloads.py nice/cli/tests/program/utp.py nice/cli/tests/program/udp.py \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/ansible tests/vm/chaos tests/vm/machine.py \
-	tests/outside/run tests/outside/inside tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
+	tests/outside/run tests/outside/inside tests/nri/nri tests/extending/run tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
 SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
 	tools/prerequisites tools/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/debian tests/kernels/inside upstream/run upstream/inside validation/linux/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-live test-kernels outside test-systemd test-ansible test-packages test-distributions test-nri test-prometheus test-dashboard test-python test-cluster upstream wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-live test-kernels outside test-systemd test-ansible test-packages test-distributions test-nri test-prometheus test-dashboard test-python test-cluster test-extending upstream wheel deb rpm tarball release \
 	prove fuzz chaos peers lint audit format pictures book compare-ns install
 
 help: ## Show this list
@@ -97,6 +97,10 @@ test-cluster: wheel ## Kill workers, schedulers and heads of Dask and Ray below 
 	done
 	target/python-cluster/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index target/wheels/netnice-*.whl
 	target/python-cluster/bin/python python/bench/cluster $(ARGS)
+
+test-extending: ## Make the additions of docs/extending.md in a copy of the sources, compile and test them: minutes, no root
+	@tools/prerequisites build
+	tests/extending/run $(ARGS)
 
 test-systemd: deb ## Install, reboot, upgrade and remove under systemd in a Debian 12: minutes, needs root; SUITE=trixie: 13; OTHER=another version
 	@tools/prerequisites build demo systemd
@@ -178,6 +182,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	tools/bench/paths page --check
 	tools/decisions --check
 	tests/outside/run page --check
+	tests/extending/run --check
 	shellcheck $(SCRIPTS)
 	tools/check-links
 	tools/layout

@@ -164,7 +164,10 @@ mod tests {
         let error = wanted("ledbatpp", &none).expect_err("no such receiver");
         assert_eq!(
             error.to_string(),
-            "no control `ledbatpp` works from the receiving end; there are netnice, rledbat, tcplp, hstcplp"
+            format!(
+                "no control `ledbatpp` works from the receiving end; there are {}",
+                NAMES.join(", ")
+            )
         );
         let paused = none.clone().with("minimum_cwnd", 0.044);
         let error = wanted("tcplp", &paused).expect_err("a receiver has no pacing");
