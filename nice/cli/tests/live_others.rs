@@ -10,6 +10,8 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use libbpf_rs::{Link, ObjectBuilder};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use support::*;
 
@@ -136,11 +138,35 @@ fn a_control_that_the_kernel_refuses_is_counted() {
     assert_eq!(printed["ungoverned_connections"], 2, "{printed}");
 }
 
-/// As a service has them that gets its connections from somebody else, after it was attached.
+/// Processes that do nothing while this lives.
+struct Stopped(Vec<Pid>);
+
+impl Stopped {
+    fn all(pids: Vec<i32>) -> Self {
+        let stopped = Self(pids.into_iter().map(Pid::from_raw).collect());
+        for pid in &stopped.0 {
+            kill(*pid, Signal::SIGSTOP).unwrap();
+        }
+        stopped
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            let _ = kill(*pid, Signal::SIGCONT);
+        }
+    }
+}
+
+/// As a service has them that gets its connections from somebody else, after it was attached: for as long as nothing has looked.
 #[test]
 fn status_names_who_holds_connections_made_elsewhere() {
     let cgroup = TestCgroup::new("elsewhere");
     output(&mut netnice(&["attach", cgroup.path()]));
+    let keepers = || processes_called("nn-sockets", "attach");
+    eventually("what looks for sockets", || keepers().len() == 1);
+    let stopped = Stopped::all(keepers());
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let connection = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let mut holder = Command::new("sleep");
@@ -158,6 +184,6 @@ fn status_names_who_holds_connections_made_elsewhere() {
     ]));
     let status = output(&mut netnice(&["status"]));
     assert!(!status.contains("no low priority"), "{status}");
-    drop(holder);
+    drop((holder, stopped));
     output(&mut netnice(&["detach", cgroup.path()]));
 }
