@@ -22,8 +22,9 @@ while time.monotonic() < end:
     except TimeoutError:
         pass
 info = sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 128)
-print(sys.argv[1], 'cwnd', int.from_bytes(info[80:84], 'little'), flush=True)
-print(sys.argv[1], 'acknowledged', int.from_bytes(info[120:128], 'little'), flush=True)
+cwnd, acknowledged = (int.from_bytes(info[at], 'little') for at in (slice(80, 84), slice(120, 128)))
+# In one write: others write to the same pipe.
+os.write(1, f'{sys.argv[1]} cwnd {cwnd}\\n{sys.argv[1]} acknowledged {acknowledged}\\n'.encode())
 ";
 
 /// Counts what arrives of each connection between the two times, in seconds since the first came.

@@ -61,6 +61,22 @@ fn a_process_that_was_there_before_may_get_it() {
 }
 
 #[test]
+fn a_connection_stays_without_it_that_it_was_removed_from() {
+    let cgroup = TestCgroup::new("released");
+    output(&mut netnice(&["attach", cgroup.path()]));
+    let mut child = hand_over(&cgroup, "released");
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = answers.next().unwrap().unwrap();
+    let (control, pid) = first.split_once(' ').unwrap();
+    assert_eq!(control, "netnice");
+    output(&mut netnice(&["renice", "--off", "--pid", pid]));
+    writeln!(child.stdin.as_mut().unwrap()).unwrap();
+    assert_eq!(answers.next().unwrap().unwrap(), usual_control());
+    child.wait().unwrap();
+    output(&mut netnice(&["detach", cgroup.path()]));
+}
+
+#[test]
 fn the_settings_of_the_nearest_cgroup_hold_for_it() {
     let cgroup = TestCgroup::new("nearest");
     let near = TestCgroup(cgroup.0.join("near"));

@@ -152,8 +152,8 @@ pub(crate) fn set_listening(
     outcome.sockets
 }
 
-/// Gives low priority to the connections and listening sockets of processes that none of netnice's controls governs; returns copies
-/// of these sockets.
+/// Gives low priority to the connections and listening sockets of processes that none of netnice's controls governs, but not to
+/// those that it was removed from; returns copies of these sockets.
 pub(crate) fn set_others(
     pids: &[i32],
     settings: &Settings,
@@ -162,7 +162,10 @@ pub(crate) fn set_others(
     let governed = RefCell::new(Vec::new());
     Sockets::default().each(pids, &mut Outcome::default(), |socket| {
         let is_in_use = options::is_connected(socket) || options::listens(socket)?;
-        if !is_in_use || is_ours(&options::control(socket)?) {
+        if !is_in_use
+            || is_ours(&options::control(socket)?)
+            || governance::was_released(socket, storage)
+        {
             return Ok(false);
         }
         let is_governed = governance::govern(socket, settings, Some(storage))?;

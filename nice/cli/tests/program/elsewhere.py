@@ -100,3 +100,14 @@ elif way == "below":
     tell(wait_for(last, usual))
     for child in children:
         os.kill(child, 9)
+elif way == "released":
+    # Somebody removes low priority from it, and another process of the cgroup gets it.
+    given = connection(listener)
+    children = [within(cgroup, forever)]
+    tell(wait_for(given, usual), str(children[0]))
+    sys.stdin.readline()
+    children.append(within(cgroup, forever))
+    time.sleep(2)
+    tell(control(given))
+    for child in children:
+        os.kill(child, 9)

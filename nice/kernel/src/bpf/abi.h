@@ -31,7 +31,8 @@ struct flow {
 	u64 bytes_acked_at_start;
 	u64 bytes_received_at_start;
 	struct policy_parameters parameters;
-	u8 unguarded; /* the guard lets options pass: netnice is changing them */
+	/* The guard lets options pass: netnice is changing them, or has taken low priority from the socket. */
+	u8 unguarded;
 	u8 reserved[7];
 	char previous[16];           /* the control it had before; empty if not known */
 	struct policy_report report; /* a copy, some ms old at most, for readers outside */

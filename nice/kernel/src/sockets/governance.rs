@@ -92,9 +92,22 @@ fn restore_control(socket: &impl AsFd, storage: Option<&SocketStorage>) -> io::R
         options::set_control(socket, usual)?;
     }
     if let Some(storage) = storage {
-        storage.forget_flow(socket);
+        // Tells those who look for sockets without low priority to leave this one. An error is harmless.
+        let _ = storage.set_flow(
+            socket,
+            &Flow {
+                unguarded: 1,
+                ..Flow::zeroed()
+            },
+        );
     }
     Ok(!is_ours(&options::control(socket)?))
+}
+
+/// Returns true if low priority has been removed from a socket, by [`release`], and not given back.
+pub(crate) fn was_released(socket: &impl AsFd, storage: &SocketStorage) -> bool {
+    let flow = storage.flow(socket);
+    flow.is_some_and(|flow| flow.unguarded != 0)
 }
 
 /// Makes the guard of the socket's cgroup, if any, accept the next changes; returns the record of the socket.

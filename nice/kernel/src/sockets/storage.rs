@@ -144,12 +144,6 @@ impl SocketStorage {
         // A small window would otherwise stay small, as nothing would tune it.
         governed && options::raise_window_clamp(&socket).is_ok()
     }
-
-    /// Removes the record of a socket.
-    pub(crate) fn forget_flow(&self, socket: impl AsFd) {
-        // A missing record is no error.
-        let _ = self.flows.delete(&key_of(&socket));
-    }
 }
 
 fn setting_floor() -> String {
