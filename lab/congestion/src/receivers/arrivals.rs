@@ -12,7 +12,7 @@ use super::interface::{Opening, ReceiverPolicy};
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delay {
-    /// Round trips, with the queue on the way back.
+    /// Round trips, with the queue on the reverse path.
     RoundTrip,
     /// One-way delays of the data.
     OneWay,

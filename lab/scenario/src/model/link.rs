@@ -28,7 +28,7 @@ pub struct Link {
     pub trace: Option<LinkTrace>,
     /// A token bucket that fills at the rate, and lets bursts pass.
     pub shaper: Option<ShaperConfig>,
-    /// Drops packets beyond a rate before the queue; never of the way back, unless `reverse` says so.
+    /// Drops packets beyond a rate before the queue; on the reverse path only if `reverse` says so.
     pub policer: Option<PolicerConfig>,
     /// One-way propagation delay.
     #[serde(default)]
@@ -52,7 +52,7 @@ pub struct Link {
     #[serde(default)]
     #[schemars(schema_with = "jitter_or_size")]
     pub jitter: Option<Jitter>,
-    /// Packets come out at multiples of this time only; never those of the way back, unless `reverse` says so.
+    /// Packets come out only at multiples of this time; on the reverse path only if `reverse` says so.
     pub batch_interval: Option<TimeSpan>,
     /// Times at which no transmission begins.
     #[serde(default)]
@@ -60,7 +60,7 @@ pub struct Link {
     /// Changes of rate, delay and loss at given times, such as those of a route change.
     #[serde(default)]
     pub changes: Vec<TimedChange>,
-    /// Tags packets before the queue; never of the way back, unless `reverse` says so.
+    /// Tags packets before the queue; on the reverse path only if `reverse` says so.
     #[serde(default, deserialize_with = "queue::marker")]
     pub marker: Option<MarkerConfig>,
     /// The settings that differ from `to` to `from`.

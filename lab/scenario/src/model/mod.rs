@@ -118,8 +118,8 @@ pub struct Sampling {
     pub interval: Option<TimeSpan>,
     /// Flows to sample, by name; all where it is not given.
     pub flows: Option<Vec<String>>,
-    /// Directions of links to sample: the name of a link, or of its way back, such as "line (reverse)"; all that have a rate where it
-    /// is not given.
+    /// Directions of links to sample: the name of a link, or of its reverse path, such as "line (reverse)"; all that
+    /// have a rate if it is not given.
     pub links: Option<Vec<String>>,
 }
 
@@ -139,7 +139,7 @@ fn takes(chosen: Option<&[String]>, names: [&str; 2]) -> bool {
     chosen.is_none_or(|chosen| chosen.iter().any(|one| names.contains(&one.as_str())))
 }
 
-/// What the name of a link's way back has behind that of the link.
+/// What the name of a link's reverse path has behind that of the link.
 pub const REVERSE: &str = " (reverse)";
 
 impl Scenario {

@@ -60,7 +60,7 @@ pub struct Route {
     pub to: String,
     /// The nodes between, in order.
     pub via: Vec<String>,
-    /// The way back takes the same nodes.
+    /// The reverse path takes the same nodes.
     #[serde(default = "yes")]
     pub both_ways: bool,
 }

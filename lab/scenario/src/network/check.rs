@@ -167,7 +167,7 @@ fn check_link(scenario: &Scenario, link: &Link, place: &Place, findings: &mut Fi
     if findings.problems.len() > before {
         return;
     }
-    // A queue is that of both ways, unless the way back has its own. The default has not been asked for.
+    // Both directions have the queue, unless the reverse path has its own. The default has not been asked for.
     let asked_for = link.queue != default_queue();
     findings.require(
         !asked_for || link.queues() || back.queues(),
