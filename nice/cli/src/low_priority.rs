@@ -20,19 +20,20 @@ use netnice_terminal::text::{self, say};
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct LowPriority {
-    /// Congestion control; all except dstcp have low priority, tcplp_ecn only where routers mark its packets by ECN
+    /// Congestion control; all except dstcp have low priority, tcplp_ecn only if routers mark its packets by ECN
     /// [default: netnice]
     #[arg(long, value_parser = ControlParser::new(), value_name = "NAME")]
     control: Option<&'static str>,
-    /// Do not mark packets DSCP LE (RFC 8622), by which some routers, such as those with CAKE, put them last
+    /// Do not mark packets DSCP LE (RFC 8622). Some routers (those with CAKE, for example) serve packets with this mark
+    /// last
     #[arg(long)]
     no_dscp: bool,
-    /// Direction in which data has low priority. Governing received data needs root, and uses the policy of --control if
-    /// that is netnice, tcplp or hstcplp, otherwise netnice's [default: both]
+    /// Direction in which data has low priority. To govern received data needs root. The policy is that of --control if
+    /// it is netnice, tcplp or hstcplp, otherwise netnice's [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,
-    /// Whether to govern UDP, as root only. `yes` governs uTP (BitTorrent) by its window, and QUIC and all other UDP by a
-    /// queue; it is an error where that cannot be done. `refuse` is --no-quic [default: uTP alone, where possible]
+    /// Whether to govern UDP, as root only. `yes` governs uTP (BitTorrent) by its window, and QUIC and all other UDP by
+    /// a queue; if that is impossible it is an error. `refuse` is --no-quic [default: only uTP, if possible]
     #[arg(
         long,
         value_enum,

@@ -21,12 +21,12 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use netnice_terminal::{failure, usage, write_signals};
 
-/// Low priority for network transfers: they take what others leave, and give way within a
-/// round-trip time or two.
+/// Low priority for network transfers: they use only the bandwidth that others leave, and give way within a few round
+/// trips.
 ///
-/// A congestion control loaded into the kernel watches the one-way delay of each connection. As
-/// soon as others use the line the delay grows, and the connection makes room; when the line is
-/// idle it fills it. Nothing has to be changed at the other end, in the network, or in programs.
+/// A congestion control loaded into the kernel watches the one-way delay of each connection. As soon as others use the
+/// line, the delay grows and the connection makes room; it fills an idle line. Nothing changes at the other end, in the
+/// network, or in programs.
 #[derive(Debug, Parser)]
 #[command(name = "netnice", version, after_long_help = EXAMPLES, max_term_width = 100)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -41,17 +41,17 @@ Examples:
       sudo netnice demo
   Upload a backup without anybody noticing:
       sudo netnice run -- rsync -a photos/ backup.example.org:photos/
-  The same for a transfer that runs already:
+  The same for a running transfer:
       sudo netnice renice --pid 1234
   For a service, until it is detached or the system stops:
       sudo netnice attach backup.service
   Show all connections, updated each second:
       netnice status --watch
-  Use by everybody, without root, from now on:
+  Allow all users to use it without root, from now on:
       sudo netnice install
 
 Exit codes:
-  0 done, 1 failed, 2 wrong usage; `run` and `link` have that of the command.
+  0 done, 1 failed, 2 wrong usage; `run` and `link` return that of the command.
 
 Environment:
   NETNICE_LOG=1  print the log of libbpf and of the kernel's verifier after an

@@ -21,7 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   A service of systemd, or a slice:
       sudo netnice attach backup.service
-  The same, and again each time it starts, after a reboot too:
+  The same, and again each time it starts, also after a reboot:
       sudo netnice attach --persist backup.service
   A program that downloads images, models or packages in the background, by one of the names below:
       sudo netnice attach ollama
@@ -30,27 +30,28 @@ Examples:
 
 Names:
   docker, containerd, crio, k3s, rke2, k0s, podman, ollama, snapd, packagekit, flatpak, steam, transmission, \
-  qbittorrent, deluge and apt stand for the services and cgroups in which these programs transfer. netnice attaches all \
-  that exist, and prints which, and what is not covered. Write /NAME for a cgroup at the top that has such a name.
+  qbittorrent, deluge and apt stand for the services and cgroups in which these programs transfer. netnice attaches \
+  all of them that exist, and prints which it attached and what it does not cover. For a cgroup at the top level with \
+  such a name, write /NAME.
 
 Duration:
-  Until `netnice detach`, until the cgroup is removed (systemd removes that of a service when it \
-  stops), or until the system stops. With --persist a service is attached each time it starts, by this program at its \
-  present path: a systemd drop-in (50-netnice.conf) runs it as ExecStartPre=. If attaching fails, the service still starts. \
-  `netnice detach` removes the drop-in.";
+  An attachment lasts until `netnice detach`, until the cgroup is removed (systemd removes a service's when the \
+  service stops), or until the system stops. With --persist a systemd drop-in (50-netnice.conf) attaches the service \
+  each time it starts: ExecStartPre= runs this program at its present path. If attaching fails, the service still \
+  starts. `netnice detach` removes the drop-in.";
 
-/// Give low priority to everything in a cgroup, or in a unit of systemd.
+/// Give low priority to everything in a cgroup, or in a systemd unit.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Path of a cgroup, absolute or below the mount point of cgroup2, or the name of a unit, or one of the names below
+    /// Path of a cgroup (absolute, or below the mount point of cgroup2), name of a unit, or one of the names below
     #[arg(value_name = "CGROUP|UNIT|NAME", value_parser = NameOrOther, hide_possible_values = true)]
     cgroup: String,
     /// Also attach it each time it starts; for systemd services only
     #[arg(long)]
     persist: bool,
-    /// Refuse UDP to port 443, so that programs which would use QUIC (HTTP/3) use TCP, which is
-    /// governed; they get EPERM. As root only
+    /// Refuse UDP to port 443 (EPERM), so that programs use TCP, which is governed, instead of QUIC (HTTP/3). As root
+    /// only
     #[arg(long, help_heading = HEADING)]
     no_quic: bool,
     /// Allow CGROUP to be the root, which is the whole machine

@@ -25,17 +25,18 @@ Examples:
       sudo netnice check --report
 
 Kernels:
-  netnice tries each feature, or finds it in the kernel's types (BTF); features that a distribution has added count.
+  netnice tries each feature, or finds it in the kernel's types (BTF), so that it also finds features that a \
+  distribution has backported.
   5.10   as root, for sent data, with --control: all controls except netnice, which sets the pacing rate (6.0)
   6.1    all commands
   6.4    an upgrade replaces the control without a gap
-  6.6    windows of many downloads at once can be closed; uTP is governed
+  6.6    netnice can close the windows of many downloads at once, and governs uTP
 
 Exit code:
   0 if the kernel supports every command that this user may call, else 1. Commands that only root may call do not count for \
   others, nor do the programs that `demo` needs.";
 
-/// Say what this kernel and user can do, and how to get what is missing.
+/// Show what this kernel and user can do, and how to get missing features.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {

@@ -29,12 +29,12 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 const EXAMPLES: &str = "\
 Sequence:
-  A machine on a line of 10 Mb/s each way, 40 ms of round trip and queues of 83 packets serves a \
-  page of 10 kB (python3 -m http.server), which a visitor fetches every 0.3 s (curl). netnice measures this three times: \
-  while nothing else happens, while rsync uploads a backup over the same line, and while `netnice run -- rsync` does. Then \
-  the machine fetches such a page from a server, also three times: alone, while curl downloads a file, and while `netnice \
-  run -- curl` does. All are real programs on this kernel's TCP; the line is `netnice link`'s. The other connections use \
-  cubic, whatever this machine's default.
+  A machine serves a page of 10 kB (python3 -m http.server), which a visitor fetches every 0.3 s (curl). Its line has \
+  10 Mb/s each way, a round trip of 40 ms and queues of 83 packets. netnice measures this three times: without other \
+  traffic, while rsync uploads a backup over the same line, and while `netnice run -- rsync` does. Then the machine \
+  fetches such a page from a server, also three times: alone, while curl downloads a file, and while `netnice run -- \
+  curl` does. All are real programs on this kernel's TCP, over a `netnice link`. The other connections use cubic, \
+  whatever this machine's default.
 
 Needs root, curl, python3 and rsync. Changes nothing on this machine and leaves nothing behind.
 

@@ -17,11 +17,11 @@ Examples:
   sudo netnice detach backup.service
   sudo netnice detach /sys/fs/cgroup/backups";
 
-/// Give best effort back to a cgroup, or to a unit of systemd.
+/// Give best effort back to a cgroup, or to a systemd unit.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Path of a cgroup, absolute or below the mount point of cgroup2, or the name of a unit, or a name that attach takes
+    /// Path of a cgroup (absolute, or below the mount point of cgroup2), name of a unit, or a name that `attach` takes
     #[arg(value_name = "CGROUP|UNIT|NAME", value_parser = NameOrOther, hide_possible_values = true)]
     cgroup: String,
     /// Report the changes as one line of JSON

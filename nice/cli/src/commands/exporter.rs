@@ -34,9 +34,9 @@ Examples:
   sudo netnice exporter --textfile /var/lib/prometheus/node-exporter/netnice.prom
 
 Metrics:
-  Each group of connections has the labels `cgroup` and `unit` (those of the settings that govern the connections, or else \
-  of the socket; cgroups of `netnice run` and `renice` count as the cgroup above them) and `control` (empty where only \
-  received data is governed).
+  Each group of connections has the labels `cgroup`, `unit` and `control`. The cgroup is the one whose settings govern \
+  the connections, or else the socket's; cgroups of `netnice run` and `renice` count as their parent. `control` is \
+  empty if only received data is governed.
   netnice_connections                   open connections, by direction (sending,
                                         receiving)
   netnice_started_connections_total     connections governed so far, by
@@ -65,15 +65,14 @@ Metrics:
   netnice_unreadable_connections, netnice_readings_total, netnice_failed_readings_total, \
   netnice_reading_duration_seconds
 
-  State and delay come from the readings. Bytes, yields and the number of connections include connections that end between \
-  two readings, if a cgroup governs them and root reads. \
-  rate(netnice_sent_bytes_total[1m]) is the rate in bytes per second.
+  State and delay come from readings. Bytes, yields and numbers of connections include connections that end between \
+  two readings, if a cgroup governs them and the exporter runs as root. rate(netnice_sent_bytes_total[1m]) is the rate \
+  in bytes per second.
 
 Privileges:
-  root with CAP_BPF alone sees the connections of its own network namespace; CAP_SYS_ADMIN and \
-  CAP_SYS_PTRACE add those of other namespaces, such as those of containers. Other users see fewer figures: see \
-  netnice_unreadable_connections. The metrics name cgroups and units, but no addresses. Anybody who reaches the address may \
-  read them: there is no password.";
+  root with only CAP_BPF sees the connections of its own network namespace; CAP_SYS_ADMIN and CAP_SYS_PTRACE add those \
+  of other namespaces (containers). Other users see fewer figures: see netnice_unreadable_connections. The metrics \
+  name cgroups and units, but no addresses. Anybody who reaches the address may read them: there is no password.";
 
 /// Offer figures to Prometheus.
 #[derive(Debug, Args)]
@@ -82,8 +81,8 @@ pub struct Arguments {
     /// Address and port for HTTP; the path is /metrics [default: 127.0.0.1:9771, unless --textfile is given]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     listen: Option<SocketAddr>,
-    /// Write a file for node_exporter's textfile collector every 15 seconds; its name must end in .prom. It is removed
-    /// at the end
+    /// Write a file for node_exporter's textfile collector every 15 seconds; its name must end in .prom. The exporter
+    /// removes it when it ends
     #[arg(long, value_name = "FILE", value_parser = textfile::parse)]
     textfile: Option<Textfile>,
     /// Time between two readings of the kernel, in seconds: 0.1 to 60

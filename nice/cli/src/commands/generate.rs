@@ -12,12 +12,12 @@ use netnice_terminal::generate;
 use super::install;
 use crate::Netnice;
 
-/// Write man pages, completions and the unit of systemd, for packagers.
+/// Write man pages, completions and the systemd unit, for packagers.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Write to man/, completions/ and systemd/ below this directory, which is made
+    /// Write to man/, completions/ and systemd/ below this directory, which is created if missing
     directory: PathBuf,
-    /// The program is called in bin below this directory
+    /// The unit calls the program in bin below this directory
     #[arg(long, default_value = "/usr", value_name = "DIRECTORY")]
     prefix: PathBuf,
 }

@@ -22,10 +22,10 @@ Examples:
   sudo ./netnice install --prefix /opt/netnice
 
 Effects:
-  Copies this program to PREFIX/bin, and registers the controls, now and by a unit of systemd at \
-  each boot, which also applies /etc/netnice.toml, if there is one (netnice apply). From then on \
-  `netnice run`, `renice` of one's own processes and `status` need no root.
-  Installing again upgrades: connections that are open keep the version they began with.
+  Copies this program to PREFIX/bin, and registers the controls, now and at each boot, by a systemd unit. The unit \
+  also applies /etc/netnice.toml if it exists (netnice apply). From then on `netnice run`, `status`, and `renice` of \
+  your own processes need no root.
+  To upgrade, install again: open connections keep the version that they began with.
   `sudo netnice uninstall` undoes everything.";
 
 /// File name of the program.
@@ -44,7 +44,7 @@ const PACKAGED_UNITS: [&str; 2] = ["/usr/lib/systemd/system", "/lib/systemd/syst
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// The program goes to bin below this directory
+    /// Install the program to bin below this directory
     #[arg(long, default_value = "/usr/local", value_name = "DIRECTORY")]
     prefix: PathBuf,
 }

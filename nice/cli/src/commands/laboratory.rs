@@ -35,7 +35,7 @@ commands! {
     Sim = "sim",
     /// Run a scenario on this kernel: real TCP over an emulated network (needs netnice-lab)
     Lab = "lab",
-    /// Put two sets of results side by side: sim and lab, or two versions (needs netnice-lab)
+    /// Compare two sets of results: sim and lab, or two versions (needs netnice-lab)
     Compare = "compare",
     /// Reproduce the tables and figures of the papers, with a verdict for each value (needs netnice-lab)
     Reproduce = "reproduce",

@@ -45,12 +45,12 @@ Examples:
   A walk through an LTE cell (a trace in mahimahi's format), with a reverse path of 10 Mb/s:
       netnice link --trace scenarios/traces/lte_walk.trace --delay 25ms --down rate=10mbit
 
-  Links nest; this has 45 ms each way, and the loss of the inner link:
+  Links can be nested; here both together have 45 ms each way, and the inner link has loss:
       netnice link --delay 40ms -- netnice link --delay 5ms --loss 0.1%
 
 Behind the link:
-  The command has a network of its own, with the link as the only way out. On the other side is \
-  another such network, where --far runs; there is no way to the Internet. Its variables:
+  The command has a separate network, whose only way out is the link. The far side is another such network, in which \
+  --far runs; there is no way to the Internet. The command has these variables:
       NETNICE_NEAR, NETNICE_NEAR6   addresses of the command's own side
       NETNICE_FAR, NETNICE_FAR6     addresses of the far side; behind several
                                     links that of the outermost, unless --far is
@@ -60,10 +60,10 @@ Behind the link:
   sudo netnice link ... -- sudo -u \"$USER\" -i
 
 At the end:
-  The exit code is the command's (128 + N if signal N killed it; 127 if there is no such command, \
-  126 if it cannot be run). netnice ends what still runs behind the link, and reports on stderr what the link carried and \
-  dropped, and whether this machine kept up with it. NOT TRUSTWORTHY means that figures measured over the link cannot be \
-  trusted. With fewer than 300 packets netnice mostly cannot tell.";
+  The exit code is the command's (128 + N if signal N killed it; 127 if there is no such command, 126 if it cannot be \
+  run). netnice ends processes that still run behind the link, and reports on stderr what the link carried and \
+  dropped, and whether this machine kept up. NOT TRUSTWORTHY means that figures measured over the link are not \
+  reliable. With fewer than 300 packets netnice mostly cannot decide this.";
 
 /// Run a shell or a command behind an emulated link.
 ///
@@ -75,11 +75,11 @@ pub struct Arguments {
     /// Rate in each direction: 10mbit, 1.5mbit, 500kbit [default: no limit]
     #[arg(long)]
     rate: Option<Rate>,
-    /// Propagation delay in each direction, so half of the round trip: 20ms, 200us [default: none]
+    /// Propagation delay in each direction (half of the round trip): 20ms, 200us [default: none]
     #[arg(long, value_parser = parse_delay)]
     delay: Option<Duration>,
-    /// Limit of the queue of each direction: 83p (packets), 100kB, 50ms (at the link's rate), 2.5bdp
-    /// (times rate and round trip) [default: 100ms, or the discipline's own]
+    /// Limit of the queue of each direction: 83p (packets), 100kB, 50ms (at the link's rate), 2.5bdp (bandwidth-delay
+    /// products) [default: 100ms, or the discipline's own]
     #[arg(long)]
     queue: Option<QueueLimit>,
     #[arg(long, help = aqm_help())]
@@ -88,16 +88,18 @@ pub struct Arguments {
     /// in milliseconds of an opportunity to deliver 1500 bytes
     #[arg(long, value_name = "FILE")]
     trace: Option<TraceFile>,
-    /// Drop what exceeds a rate and a burst before the queue: 10mbit/30kB
+    /// Drop packets beyond a rate and a burst, before the queue: 10mbit/30kB
     #[arg(long, value_name = "RATE/BURST")]
     policer: Option<Policer>,
-    /// Random delay of each packet, in order: 5ms (uniform from 0), 5ms/exponential, 5ms/pareto, 5ms/netem_pareto
+    /// Random delay of each packet, without reordering: 5ms (uniform from 0), 5ms/exponential, 5ms/pareto,
+    /// 5ms/netem_pareto
     #[arg(long, value_name = "TIME[/DISTRIBUTION]")]
     jitter: Option<LinkJitter>,
     /// Share of packets lost at random in each direction: 1%, 0.0001 [default: none]
     #[arg(long)]
     loss: Option<LossFraction>,
-    /// Loss in bursts instead of --loss: probabilities that a burst begins after a packet and that it ends after one: 1%/20%
+    /// Loss in bursts instead of --loss: probability that a burst begins after a packet, and that it ends after one:
+    /// 1%/20%
     #[arg(long, value_name = "BEGINS/ENDS")]
     loss_burst: Option<LossBurst>,
     /// Change both directions at a time after the start: --at 20s delay=60ms,rate=5mbit,loss=1%. May be
@@ -114,7 +116,7 @@ pub struct Arguments {
     /// Seed of the random losses and delays: the same seed loses the same packets
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
-    /// Run this on the far side, by `sh -c`, until COMMAND ends. COMMAND begins once this listens
+    /// Run this on the far side, by `sh -c`, until COMMAND ends. COMMAND begins once it listens on a port
     #[arg(long, value_name = "COMMAND")]
     far: Option<OsString>,
     /// Report as one line of JSON, the last on stderr

@@ -63,17 +63,17 @@ const RETRY: Duration = Duration::from_secs(1);
 /// A runtime that takes nothing for so long has stopped.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Give low priority to pods and containers that have the annotation netnice.dev/priority: for containerd and CRI-O
+/// Give low priority to pods and containers with the annotation netnice.dev/priority, for containerd and CRI-O
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// Socket on which the runtime waits for plugins
     #[arg(long, value_name = "PATH", default_value = SOCKET)]
     socket: PathBuf,
-    /// Place among the runtime's plugins, which are called in this order: 00 to 99
+    /// Place in the order in which the runtime calls its plugins: 00 to 99
     #[arg(long, value_name = "INDEX", default_value = "50", value_parser = index)]
     index: String,
-    /// Keep a container with the annotation from starting if it cannot get low priority
+    /// Do not let a container with the annotation start if it cannot get low priority
     #[arg(long)]
     require: bool,
 }

@@ -44,11 +44,11 @@ Failure:
 /// The largest state that is read, in bytes.
 const STATE_LIMIT: u64 = 1 << 20;
 
-/// Give low priority to a container that has the annotation netnice.dev/priority: for runtimes
+/// Give low priority to a container with the annotation netnice.dev/priority; container runtimes call this
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Fail if low priority cannot be given, so that the container does not start
+    /// Fail if the container cannot get low priority, so that it does not start
     #[arg(long)]
     require: bool,
 }

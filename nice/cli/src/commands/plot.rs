@@ -28,15 +28,15 @@ Examples:
   The results of a simulation, which netnice-lab draws, with its own options (`netnice-lab plot --help`):
   netnice plot results/square_wave --format png
 
-The picture of a log has the rate, the queueing delay with the threshold of yielding, and the number \
-of connections in each state, over time. It is shaded where at least half of the connections yield \
-to others. A log that is being written, or whose run was killed, is drawn as far as it goes.";
+The picture of a log shows, over time, the rate, the queueing delay with the threshold above which the control reacts, \
+and the number of connections in each state. It is shaded while at least half of the connections yield to others. You \
+can draw a log while it grows, and after its run was killed.";
 
 /// Draw the log of `netnice run --log`, or the results of a simulation.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// The file that `netnice run --log` has written, or the directory that `netnice sim --out` has made
+    /// A file from `netnice run --log`, or a directory from `netnice sim --out`
     source: PathBuf,
     /// File for the picture of a log, .svg [default: the log's name with .svg]
     #[arg(short, long, value_name = "FILE", value_parser = picture)]
@@ -44,7 +44,7 @@ pub struct Arguments {
     /// Draw a log as text
     #[arg(long)]
     terminal: bool,
-    /// Options for results, which netnice-lab takes
+    /// Options for results, passed to netnice-lab
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     passed: Vec<OsString>,
 }

@@ -49,25 +49,23 @@ Examples:
       sudo netnice run -- wget \"$(sudo netnice probe --best $MIRRORS)\"
 
 Measurement:
-  Downloads each URL in turn with low priority, governed at the receiving end as by `netnice run`, \
-  and discards the data. Others on the path keep their rates, so the rate that the download \
-  reaches is what they leave: the spare rate, in bits of TCP payload (about 3 % less than on the \
-  link). The 95 % interval of the mean is by Student's t over bins of one second. URLs tie if the bins do not tell their \
-  rates apart (Welch's t test, 5 %). YIELDED is the share of the \
-  time in which the download had given way; DELAY is the delay of the data over the smallest known one, whoever causes it: \
-  median and 95th percentile. FIRST BYTE includes the name lookup, \
-  TLS and redirects.
+  netnice downloads each URL in turn with low priority, governed at the receiving end as by `netnice run`, and \
+  discards the data. Others on the path keep their rates, so the download reaches the rate that they leave: the spare \
+  rate, in bits of TCP payload (about 3 % less than on the link). The 95 % interval of the mean is by Student's t over \
+  bins of one second. URLs tie if their bins' rates do not differ significantly (Welch's t test, 5 %). YIELDED is the \
+  share of the time in which the download gave way. DELAY is the median and 95th percentile of the data's delay over \
+  the smallest known one, whoever causes it. FIRST BYTE includes the name lookup, TLS and redirects.
 
-  Redirects are followed and reported. Proxies are not used. From a server without TCP timestamps, \
-  DELAY includes the reverse path, and an upload makes the download give way.
+  netnice follows and reports redirects, and uses no proxies. If the server sends no TCP timestamps, DELAY includes \
+  the reverse path, and an upload makes the download give way.
 
-Needs root to govern the download, and gives it up (becoming nobody) before it connects to anything.
+netnice needs root to govern the download, but becomes the user nobody before it connects to anything.
 
 Exit codes:
-  0 all URLs were measured, or with --best one; 1 otherwise; 2 wrong usage; 130 after Ctrl-C, which prints what has been \
-  measured.";
+  0 all URLs were measured, or with --best one; 1 otherwise; 2 wrong usage; 130 after Ctrl-C, which prints the results \
+  so far.";
 
-/// Find out which server has the most to spare, without taking it from others.
+/// Find the server with the most spare bandwidth, without taking bandwidth from others.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -75,10 +73,10 @@ pub struct Arguments {
     #[arg(long, default_value_t = 10, value_name = "SECONDS",
           value_parser = text::whole_number::<u64>(1..=600))]
     seconds: u64,
-    /// Largest amount to download from each URL, as 50MB [default: what --seconds allow]
+    /// Largest amount to download from each URL: 50MB [default: as much as arrives in --seconds]
     #[arg(long, value_name = "BYTES", value_parser = amount)]
     bytes: Option<Bytes>,
-    /// Size of the file whose download time is estimated, as 700MB
+    /// Size of the file whose download time is estimated: 700MB
     #[arg(long, value_name = "BYTES", default_value = "1GB", value_parser = amount)]
     size: Bytes,
     /// Print the URL with the highest spare rate, and nothing else

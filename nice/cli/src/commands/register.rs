@@ -11,7 +11,7 @@ use netnice_kernel::pins::Pins;
 
 use crate::low_priority;
 
-/// Register the controls until `netnice unregister` or the end of the system.
+/// Register the controls until `netnice unregister`, or until the system stops.
 #[derive(Debug, Args)]
 pub struct Arguments {}
 

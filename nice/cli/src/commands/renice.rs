@@ -23,9 +23,9 @@ Examples:
       sudo netnice renice 1234 --off
 
 Scope:
-  The open TCP connections of the process and its children, and as root also those that they open later: netnice moves the \
-  processes into a cgroup below their own, and back with --off. Without root it governs only open connections of your own \
-  processes, once the control is registered (`sudo netnice install`).";
+  netnice governs the open TCP connections of the process and its children. As root it also governs later ones: it \
+  moves the processes into a cgroup below their own, and back with --off. Without root it governs only open \
+  connections of your own processes, and needs a registered control (`sudo netnice install`).";
 
 /// Give low priority to the connections of a running process and its children.
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Give best effort back: the control that the connections had before
     #[arg(long)]
     off: bool,
-    /// Allow PID to be 1, your session's leader or another process that netnice descends from
+    /// Allow PID to be 1, or an ancestor of netnice (for example your login shell)
     #[arg(long)]
     yes: bool,
     /// Report the changes as one line of JSON

@@ -41,15 +41,15 @@ use netnice_terminal::write_signals;
 
 const EXAMPLES: &str = "\
 Examples:
-  A backup that nobody notices, with a line at the end on what it did:
+  A backup that nobody notices, with a summary in one line at the end:
       sudo netnice run -v -- rsync -a photos/ backup.example.org:photos/
   One that does not starve on a busy line: at least 2 Mb/s, as an ordinary flow, and low priority above that:
       sudo netnice run --at-least 2mbit -- restic backup /home
-  One that must be done at half past six, and takes what others leave while there is time:
+  One that must be done at half past six, and has low priority while there is time:
       sudo netnice run --by 06:30 --size-of /home -- restic backup /home
   By night at low priority, and as an ordinary command from half past six on:
       sudo netnice run --until 06:30 -- rclone sync /data remote:data
-  A picture of when it gave way:
+  A picture that shows when it gave way:
       sudo netnice run --log backup.jsonl -- rsync -a photos/ backup.example.org:photos/
       netnice plot backup.jsonl
   A browser, whose downloads would use QUIC:
@@ -66,55 +66,53 @@ Examples:
       sudo netnice run --control dstcp --target 2mbit -- rsync -a photos/ backup.example.org:photos/
 
 Scope:
-  All TCP connections that the command and its children open, from the first byte, IPv4 and IPv6, \
-  as client and as server, whatever the programs are written in. Setting another congestion control or DSCP has no effect \
-  on them. The congestion control governs what they send. As root, the advertised window governs what they receive. The \
-  policy of tcplp or hstcplp sets the window under that control, otherwise netnice's, which goes by round trips if the peer \
-  sends no timestamps. Data received over loopback or with Multipath TCP is not governed. As root, netnice's policy also governs \
-  uTP, which BitTorrent uses over UDP, in both directions, at the network interfaces that exist when the command starts \
-  (Linux 6.6); --udp no leaves it alone. With --udp yes a queue for the command's large packets governs other UDP, QUIC \
-  above all. The peer that moves most has to answer pings, and --at-least excludes it. --no-quic refuses QUIC. Not covered \
-  are other UDP without --udp yes, connections that were open before, and those accepted on an inherited listening socket. \
-  An inherited socket without a connection gets the control, too, but not one that the command receives later from another \
-  program (SCM_RIGHTS). Under root, a program that has moved itself to another cgroup is no longer covered: container \
-  runtimes do so, and -v names the cgroup if it sees that. For containers use `netnice attach` or the hook `netnice \
-  oci-hook`. A 32-bit program may set another control, and IPv4 connections on IPv6 sockets keep their DSCP: the kernel \
-  lets no BPF program set it.
+  netnice governs all TCP connections that the command and its children open, from the first byte, IPv4 and IPv6, as \
+  client and as server, whatever language the programs are written in. The programs cannot change the congestion \
+  control or DSCP. The congestion control governs sent data. As root, the advertised window governs received data; \
+  with tcplp or hstcplp that control's policy sets the window, otherwise netnice's, which uses round trips if the peer \
+  sends no timestamps. Data received over loopback or with Multipath TCP is not governed. As root, netnice's policy \
+  also governs uTP, which BitTorrent uses over UDP, in both directions, at the network interfaces that exist when the \
+  command starts (Linux 6.6); --udp no turns this off. With --udp yes a queue for the command's large packets governs \
+  other UDP, mainly QUIC; the peer with the most traffic must answer pings, and --at-least leaves other UDP \
+  ungoverned. --no-quic refuses QUIC. Not governed are other UDP without --udp yes, connections that were open before, \
+  and connections accepted on an inherited listening socket. An inherited socket without a connection also gets the \
+  control, but not a socket that the command receives later from another program (SCM_RIGHTS). As root, netnice no \
+  longer governs a program that has moved itself to another cgroup, as container runtimes do; -v names the cgroup if \
+  it sees this. For containers use `netnice attach` or the hook `netnice oci-hook`. A 32-bit program may set another \
+  control, and IPv4 connections on IPv6 sockets keep their DSCP: the kernel lets no BPF program set it.
 
 As root and not:
-  As root the command gets a cgroup of its own, and replaces netnice in its process. Without root it runs under a \
-  supervisor that makes its sockets. For this the control has to be registered, as `sudo netnice install` does, and \
-  parameters cannot be set. Programs that gain \
-  privileges, such as sudo, do not gain any under it. A program that has moved to a cgroup or a \
-  network namespace which the supervisor may not enter gets ordinary sockets, and socket() may fail \
-  with EINTR where a signal handler without SA_RESTART runs.
+  As root the command gets its own cgroup, and replaces netnice in its process. Without root it runs under a \
+  supervisor that makes its sockets. This needs a registered control (`sudo netnice install`), and parameters cannot \
+  be set. Setuid programs (sudo, for example) gain no privileges under it. A program gets ordinary sockets after it \
+  has moved to a cgroup or a network namespace that the supervisor may not enter. socket() may fail with EINTR if a \
+  signal handler without SA_RESTART runs.
 
 Promises:
-  A background process (nn-promise) keeps --until and --by, by the wall clock, even if netnice is killed. With --by all \
-  connections together get a floor once the rate needed is half of the best that they have had; netnice aims to finish in \
-  95 % of the time. One line on stderr and in the system's log warns as soon as the deadline seems out of reach, and \
-  another says when it is missed: from then on the transfer is an ordinary flow. The exit code is the command's. If the \
-  command is started again before the deadline, with the same words and the same time of day, netnice goes on from what was \
-  moved before.
+  A background process (nn-promise) keeps --until and --by, by the wall clock, even if netnice is killed. With --by \
+  all connections together get a floor once the needed rate is half of their best rate so far; netnice aims to finish \
+  in 95 % of the time. A line on stderr and in the system's log warns as soon as the deadline seems out of reach, and \
+  another reports when it is missed; from then on the transfer is an ordinary flow. The exit code is the command's. If \
+  the command is started again before the deadline, with the same words and the same time of day, netnice continues \
+  its count of bytes.
 
 Log:
-  With --log each line of the file is a JSON object. The first has the command and the control; each \
-  other has `time_s`, the seconds since the beginning, and `connections`, those that were open then, \
-  with the fields of `status --json` (rate_bits_per_second, cwnd_packets, rtt_ms, \
-  delay_over_minimum_ms, threshold_ms, state, yields, gave_way, retransmitted, bytes_sent; and receive_rate_… \
-  for what is received). `connection` is the same number in each line. An older file is replaced. With --decisions a line \
-  also has the `decisions` since the line before, each with its `reason`, windows and delays, and all of these in words as \
-  `text`. To read them:
+  With --log each line of the file is a JSON object. The first has the command and the control; each other line has \
+  `time_s`, the seconds since the beginning, and `connections`, the connections open at that time, with the fields of \
+  `status --json` (rate_bits_per_second, cwnd_packets, rtt_ms, delay_over_minimum_ms, threshold_ms, state, yields, \
+  gave_way, retransmitted, bytes_sent; and receive_rate_… for received data). `connection` is the same number in each \
+  line. An older file is replaced. With --decisions a line also has the `decisions` since the line before, each with \
+  its `reason`, windows and delays, and all of these in words as `text`. To read them:
       jq -r '.decisions[]? | \"\\(.connection)  \\(.text)\"' backup.jsonl
 
 Failures:
-  Where the kernel, the cgroups or the caller's privileges do not permit low priority, the command \
-  runs without it, and one line on stderr says why; `netnice check` says so in advance. --require makes that an error. An \
-  option that cannot take effect, such as --no-quic without root, is always an error.
+  If the kernel, the cgroups or the caller's privileges do not permit low priority, the command runs without it, and \
+  one line on stderr says why; `netnice check` tells this in advance. With --require this is an error. An option \
+  without effect (for example --no-quic without root) is always an error.
 
 Exit code:
-  That of the command; 1 if --require or an option keeps it from running; 127 if there is no such command, 126 if it cannot \
-  be run.";
+  The command's; 1 if --require or an option prevents it from running; 127 if there is no such command, 126 if it \
+  cannot be run.";
 
 /// Run a command with low priority for its network transfers.
 #[derive(Debug, Args)]
@@ -126,7 +124,8 @@ pub struct Arguments {
     /// Report as with --verbose, as one line of JSON on stderr
     #[arg(long)]
     json: bool,
-    /// Do not run the command where it cannot have low priority; without this it runs, and one line says why it has none
+    /// Do not run the command if it cannot have low priority; without this option it runs, and one line says why it has
+    /// none
     #[arg(long)]
     require: bool,
     /// Write the transfer's figures to a file as they change, for `netnice plot FILE`
@@ -138,28 +137,28 @@ pub struct Arguments {
     /// With --log, write netnice's decisions too: each change of a connection's phase, with its reason. As root only
     #[arg(long, requires = "log")]
     decisions: bool,
-    /// Refuse UDP to port 443, so that programs which would use QUIC (HTTP/3) use TCP, which is
-    /// governed; they get EPERM. As root only
+    /// Refuse UDP to port 443 (EPERM), so that programs use TCP, which is governed, instead of QUIC (HTTP/3). As root
+    /// only
     #[arg(long, help_heading = HEADING)]
     no_quic: bool,
-    /// Use the control in this C file, compiled by clang for this kernel, instead of one of netnice's, to try your own. As
-    /// root only
+    /// Use your own control, from this C file, instead of one of netnice's; clang compiles it for this kernel. As root
+    /// only
     #[arg(long, value_name = "FILE", conflicts_with = "control", help_heading = HEADING)]
     control_file: Option<PathBuf>,
     /// Users of other programs look for a rate limit; netnice has none, and says so
     #[arg(long, hide = true, aliases = ["limit", "bwlimit", "max-rate"], value_name = "RATE")]
     rate: Option<String>,
-    /// Low priority until then; afterwards the command and its open connections are ordinary. As root only
+    /// Low priority until TIME; afterwards the command and its open connections have ordinary priority. As root only
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = PROMISES)]
     until: Option<SystemTime>,
-    /// Finish by then: low priority at first, and a least rate (--at-least) once one is needed. TIME is 06:30, the next
-    /// time that the local clock shows it, or +4h. As root only
+    /// Finish by TIME: low priority at first, and a least rate (--at-least) once it is needed. TIME is a local time
+    /// (06:30: its next occurrence) or a duration (+4h). As root only
     #[arg(long, value_name = "TIME", value_parser = time, requires = "how_much", help_heading = PROMISES)]
     by: Option<SystemTime>,
-    /// With --by: how much is sent or received, as 120GB
+    /// With --by: amount of data to send or receive: 120GB
     #[arg(long, value_name = "SIZE", group = "how_much", requires = "by", help_heading = PROMISES)]
     size: Option<Bytes>,
-    /// With --by: as much is sent as these files and directories now contain
+    /// With --by: amount of data is the present size of these files and directories
     #[arg(long, value_name = "PATH", group = "how_much", requires = "by", num_args = 1.., value_hint = ValueHint::AnyPath, help_heading = PROMISES)]
     size_of: Vec<PathBuf>,
     /// Program to run, with its arguments
@@ -460,12 +459,12 @@ pub(super) fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
     if let Some(program) = program {
         match interpreter::missing(&program) {
             Some(interpreter) => say!(
-                "netnice: `{name}` can not be run: its interpreter `{}` does not exist",
+                "netnice: `{name}` cannot be run: its interpreter `{}` does not exist",
                 interpreter::written(&interpreter)
             ),
             None => say!(
-                "netnice: `{name}` can not be run: its interpreter or loader does not exist; \
-                 `file {}` tells which it is",
+                "netnice: `{name}` cannot be run: its interpreter or loader does not exist; `file {}` tells which it \
+                is",
                 program.display()
             ),
         }
@@ -474,7 +473,7 @@ pub(super) fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
         say!("netnice: there is no command `{name}`: give its path, or see that it is in PATH");
         ExitCode::from(127)
     } else {
-        say!("netnice: `{name}` can not be run: {error}");
+        say!("netnice: `{name}` cannot be run: {error}");
         ExitCode::from(126)
     }
 }

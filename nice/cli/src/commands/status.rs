@@ -61,18 +61,19 @@ The following columns show the governed direction that moves more data:
              that one's name; of dstcp, which measures none, the target rate; of
              tcplp_ecn, marks
 
-For a command with a deadline (`run --by`) a line shows how much is done, which rate it needs from then on, and which it has.
+For a command with a deadline (`run --by`) a line shows the part that is done, the rate that it needs from now on, and \
+its present rate.
 
 With --watch on a terminal:
-  q quits; s sorts by the next of rate, delay, yields, sent, received, bytes and process; p hides the single connections; \
-  arrows and page keys scroll. Columns for which there is no room are left out. LAST 30 S shows the rate of each second, \
-  the newest to the right; the highest bar is the \
-  highest rate in the line. Elsewhere the table is printed again every second.
+  q quits; s sorts by the next of rate, delay, yields, sent, received, bytes and process; p hides single connections; \
+  arrows and page keys scroll. Columns without room are omitted. LAST 30 S shows the rate of each second, the newest \
+  to the right; the highest bar is the highest rate in the line. If the output is not a terminal, netnice prints the \
+  table again every second.
 
-Root sees the connections of all network namespaces that a process is in or that are mounted, other \
-users those of their own. GOVERNED, STATE, DELAY, YIELDS and SIGNAL come from records in the kernel: users other than root \
-see them only for programs that they may trace, as gdb would (Yama's ptrace_scope may forbid it), and `-` elsewhere. Only \
-root sees a connection of which only received data is governed.";
+Root sees the connections of all network namespaces that are mounted or have a process; other users see those of their \
+own namespace. GOVERNED, STATE, DELAY, YIELDS and SIGNAL come from records in the kernel. Users other than root see \
+these only for programs that they may trace, as with gdb (Yama's ptrace_scope may forbid it), and `-` for others. Only \
+root sees connections of which only received data is governed.";
 
 /// Show the connections that have low priority now.
 #[derive(Debug, Args)]
@@ -81,19 +82,21 @@ pub struct Arguments {
     /// Show them again every second
     #[arg(short, long)]
     watch: bool,
-    /// Print one JSON object; with --watch one a second, each in a line
+    /// Print one JSON object; with --watch, one line with an object every second
     #[arg(long)]
     json: bool,
-    /// Sort by the largest, processes by name [default: the oldest first; with --watch on a terminal by rate]
+    /// Sort by this column, the largest first, processes by name [default: the oldest first; with --watch on a terminal
+    /// by rate]
     #[arg(long, value_enum, value_name = "BY")]
     sort: Option<Sort>,
     /// Show only connections of this systemd unit; a name without a suffix is a service
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
-    /// Show only connections of this cgroup and those below it, by a path as in the column CGROUP or of the cgroup file system
+    /// Show only connections of this cgroup and its descendants; the path is that of column CGROUP or of the cgroup
+    /// file system
     #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     cgroup: Option<String>,
-    /// Show only the first N in the order, by default those with the largest rates
+    /// Show only the first N in the chosen order [default order: by rate]
     #[arg(long, value_name = "N", conflicts_with = "watch", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
     /// Show only connections with this congestion control

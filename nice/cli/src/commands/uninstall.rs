@@ -18,8 +18,8 @@ Example:
   sudo netnice uninstall
 
 Effects:
-  Detaches all cgroups, those of `attach --persist` too, removes the unit of systemd and the program, and takes the controls out of \
-  the kernel. Commands under `netnice run` keep theirs until they end, and so do open connections.";
+  Detaches all cgroups, including those of `attach --persist`, removes the systemd unit and the program, and takes the \
+  controls out of the kernel. Commands under `netnice run` and open connections keep their controls until they end.";
 
 /// Undo `netnice install`.
 #[derive(Debug, Args)]

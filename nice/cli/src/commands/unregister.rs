@@ -13,7 +13,7 @@ use super::apply::record;
 /// Take the controls out of the kernel as soon as nothing needs them.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Detach all cgroups first, those of `attach --persist` too, as before a package is removed
+    /// Detach all cgroups first, including those of `attach --persist`; for the removal of a package
     #[arg(long)]
     detach: bool,
 }

@@ -44,31 +44,29 @@ File:
   cgroups = [\"/sync\"]                        # by their paths below the mount point of cgroup2
   presets = [\"docker\", \"apt\"]                # the names that `netnice attach` takes
 
-  # Each of these is as the option of `netnice attach`, and may be left out.
+  # Each of these is like the option of `netnice attach`, and optional.
   control = \"netnice\"
   direction = \"both\"
   no_dscp = false
   no_quic = false
-  udp = \"yes\"            # or \"no\": uTP; left out, it is governed where it can be
-  only = \"22:00-06:00\"   # in these hours of local time alone; best effort in the others
+  udp = \"yes\"            # or \"no\"; without this key, only uTP is governed, if possible
+  only = \"22:00-06:00\"   # low priority in these hours of local time, else best effort
   parameters = { threshold = \"2ms\", at_least = \"2mbit\" }
 
 Effects:
-  Attaches what the file names, and detaches what an earlier call attached and the file no longer names. Everything else \
-  stays as it is: what is attached with the same options already, and what `netnice attach` attached by hand. Services are \
-  attached each time they start, too, by a systemd drop-in as with `netnice attach --persist`, and the slice of a user each \
-  time the user logs in. \
-  A slice that does not run is started. A cgroup that does not exist is attached by the next call. \
-  Without FILE a missing file counts as an empty one. The unit netnice.service runs this command \
-  at boot and when it is reloaded. If a table has `only`, a systemd timer, netnice-hours.timer, runs this command as the \
-  hours begin and end, and after the machine was off or suspended. In the other hours, what the table names is detached, \
-  with its open connections. A change to or from daylight saving makes the hours longer or shorter.
+  netnice attaches the targets in the file, and detaches targets that an earlier call attached and the file no longer \
+  names. It does not touch targets whose options have not changed, nor targets of `netnice attach`. As with `netnice \
+  attach --persist`, a systemd drop-in attaches a service each time it starts, and a user's slice each time the user \
+  logs in. netnice starts a slice that does not run. If a cgroup does not exist, the next call attaches it. Without \
+  FILE a missing file counts as an empty one. The unit netnice.service runs this command at boot and when it is \
+  reloaded. If a table has `only`, a systemd timer, netnice-hours.timer, runs this command when the hours begin and \
+  end, and after the machine was off or suspended. In the other hours the table's targets are detached, open \
+  connections included. A change to or from daylight saving makes the hours longer or shorter.
 
 Exit code:
-  1 if the file has a mistake, in which case nothing changes, or if something could not be attached \
-  or detached.";
+  1 if the file has a mistake (then nothing changes), or if a target could not be attached or detached.";
 
-/// Attach what a file names, and detach what it no longer names.
+/// Attach the targets in a file, and detach those that it no longer names.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -81,7 +79,7 @@ pub struct Arguments {
     /// Only check the file; needs no root
     #[arg(long, conflicts_with = "dry_run")]
     check: bool,
-    /// Report the changes that would be made, and make none
+    /// Report the changes that the file would cause, and make none
     #[arg(long)]
     dry_run: bool,
     /// Report as one line of JSON
