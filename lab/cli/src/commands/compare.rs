@@ -35,35 +35,35 @@ Examples:
       netnice compare results/cubic results/netnice --differing
       netnice compare results/cubic results/netnice --only call --only 'page time'
 
-A and B are directories of --out, their summary.json, or what --json has printed. Points of a sweep are matched by the \
-swept values. A field with one value in A and another one in B does not count as swept, and is listed at the head, with all \
-other settings that differ. Figures that only A or B has are left out.
+A and B are directories of --out, their summary.json, or the output of --json. netnice matches points of a sweep by \
+the swept values. A field with one value in A and another in B does not count as swept; it is listed above the table, \
+with all other settings that differ. Figures that only A or B has are omitted.
 
 Marks:
   *  the 95 % confidence intervals have nothing in common
   !  the means differ by more than 10 % of A's
 
-Exit codes: 0 done, whatever the difference; 1 failed; 2 wrong usage.";
+Exit codes: 0 done, even if A and B differ; 1 failed; 2 wrong usage.";
 
-/// Put two sets of results side by side: sim and lab, or two versions.
+/// Compare two sets of results: sim and lab, or two versions.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// A directory of --out, its summary.json, or what --json has printed
+    /// A directory of --out, its summary.json, or the output of --json
     a: PathBuf,
-    /// Another of these, compared with the first
+    /// A second set of results, to compare with the first
     b: PathBuf,
-    /// Also show links that are hardly used, and figures that are zero in both
+    /// Also show links with little traffic, and figures that are zero in both
     #[arg(long)]
     all: bool,
-    /// Only figures whose object and name have this text, such as `backup` or `web page time`, of all links; can be
-    /// repeated, for any of them
+    /// Show only figures with this text in object and name: `backup`, `web page time`; includes all links. Can be
+    /// repeated: a figure needs one of the texts
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// Only figures that differ significantly, marked *; for sets of one run each, those marked !
+    /// Show only figures that differ significantly (marked *), or if each set has one run, those marked !
     #[arg(long)]
     differing: bool,
-    /// As JSON on stdout, with all figures that --only and --differing leave
+    /// Print JSON, with all figures that --only and --differing select
     #[arg(long, conflicts_with = "all")]
     json: bool,
 }

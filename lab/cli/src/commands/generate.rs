@@ -12,7 +12,7 @@ use crate::Lab;
 /// Write man pages and completions, for packagers.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Write to man/ and completions/ below this directory, which is made
+    /// Write to man/ and completions/ below this directory, which is created if missing
     directory: PathBuf,
 }
 

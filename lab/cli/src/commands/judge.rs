@@ -27,10 +27,10 @@ use netnice_terminal::text::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
-  How netnice does on many paths with many rivals, in the simulator:
+  netnice on many paths with many rivals, in the simulator:
       netnice judge
 
-  The same in short, side by side with other low-priority controls:
+  A shorter judgement, side by side with other low-priority controls:
       netnice judge netnice tcplp ledbat ledbatpp tcpnice --quick
 
   A control of your own, in a C file, compared with netnice:
@@ -42,15 +42,15 @@ Examples:
   On this kernel, in real time, as root:
       sudo netnice judge netnice bbr --lab --quick
 
-  The environments in which controls harm a rival most, fill least or share worst:
+  Search for the environments in which controls harm a rival most, fill least or share worst:
       netnice judge netnice tcplp --search --out worst
 
-  Interrupted? What is finished is kept, and not computed again:
+  After an interruption, continue with the finished runs:
       netnice judge --resume
 
-Each cell is a path, a rival and a control. The control begins alone; the rival comes, stays, and \
-goes again. The same runs without the control and without the rival show what each loses. Figures \
-are means over the seeds, with 95 % confidence intervals where there are two seeds or more.
+Each cell is a path, a rival and a control. The control begins alone; the rival comes, stays, and goes again. The same \
+runs without the control and without the rival show what each loses. Figures are means over the seeds, with 95 % \
+confidence intervals if there are at least two seeds.
 
 The directory of --out:
   judgement.html   one page for any browser: RFC 9743's questions, a heat map
@@ -61,14 +61,13 @@ The directory of --out:
                    lab`, and the C files
   runs/            what was measured of each run
 
-With --search the directory has, for each control and figure, up to ten scenarios of different kinds, the worst first, each \
-as near to the plain path as its figure allows (CONTROL.FIGURE.NUMBER.toml). search.json lists them with their figures, \
-means over three seeds that the search has not used. environments.jsonl has a line for each environment that was simulated, \
-which --resume reads. A scenario whose last table is [search] defines environments, their ranges and the figures: `netnice \
-judge --list --search` prints it, and docs/judge.md describes it.
+With --search the directory has, for each control and figure, up to ten scenarios of different kinds, the worst first, \
+each as close to the plain path as its figure allows (CONTROL.FIGURE.NUMBER.toml). search.json lists them with their \
+figures, which are means over three seeds that the search did not use. environments.jsonl has a line for each \
+simulated environment; --resume reads it. A scenario whose last table is [search] defines environments, ranges and \
+figures: `netnice judge --list --search` prints it, and docs/judge.md describes it.
 
-Needs root for --lab only. Exit codes: 0 done, whatever the figures; 1 failed, 2 wrong usage; 130 \
-interrupted.";
+Only --lab needs root. Exit codes: 0 done, whatever the figures; 1 failed, 2 wrong usage; 130 interrupted.";
 
 /// Judge congestion controls on many paths, with many rivals
 #[derive(Debug, Args)]
@@ -76,14 +75,14 @@ interrupted.";
 pub struct Arguments {
     /// Controls under test: names, or C files such as ./mine.h [default: netnice]
     controls: Vec<String>,
-    /// In the simulator (the default)
+    /// Run in the simulator (the default)
     #[arg(long, conflicts_with = "lab")]
     sim: bool,
-    /// On this kernel, in real time, on paths of at most 100 Mb/s; needs root
+    /// Run on this kernel, in real time, on paths of at most 100 Mb/s; needs root
     #[arg(long)]
     lab: bool,
-    /// Instead, search in the simulator for the environments in which the controls are worst, among the published ones,
-    /// which `--list --search` prints, or those of this file
+    /// Instead, search in the simulator for the environments in which the controls are worst, within the published
+    /// ranges (`--list --search` prints them) or those of this file
     #[arg(
         long,
         value_name = "FILE",
@@ -92,37 +91,37 @@ pub struct Arguments {
         conflicts_with_all = ["lab", "quick", "paths", "rivals", "seeds"]
     )]
     search: Option<Option<PathBuf>>,
-    /// Environments that --search looks at for each control [default: 20000]
+    /// Number of environments that --search simulates for each control [default: 20000]
     #[arg(long, value_name = "NUMBER", requires = "search", value_parser = text::whole_number::<usize>(1..=10_000_000))]
     environments: Option<usize>,
     /// Seed of --search: the same seed gives the same results, whatever --jobs [default: 1]
     #[arg(long, value_name = "NUMBER", requires = "search")]
     seed: Option<u64>,
-    /// Fewer paths and rivals, and shorter runs
+    /// Use fewer paths and rivals, and shorter runs
     #[arg(long)]
     quick: bool,
-    /// Only this path; can be repeated
+    /// Use only this path; can be repeated
     #[arg(long = "path", value_name = "NAME")]
     paths: Vec<String>,
-    /// Only this rival; can be repeated
+    /// Use only this rival; can be repeated
     #[arg(long = "rival", value_name = "NAME")]
     rivals: Vec<String>,
-    /// Runs of each cell, with the seeds 1 to NUMBER [default: 1 with --quick, else 3]
+    /// Number of runs of each cell, with the seeds 1 to NUMBER [default: 1 with --quick, else 3]
     #[arg(long, value_name = "NUMBER", value_parser = text::whole_number::<u64>(1..=1000))]
     seeds: Option<u64>,
-    /// Runs at a time [default: one for each core; with --lab 1]
+    /// Number of runs at a time [default: one for each core; with --lab 1]
     #[arg(long, value_name = "NUMBER", value_parser = text::at_least_one)]
     jobs: Option<NonZeroUsize>,
-    /// Where runs and results are kept
+    /// Keep runs and results in this directory
     #[arg(long, value_name = "DIRECTORY", default_value = "judgement")]
     out: PathBuf,
     /// Reuse finished runs found in the directory
     #[arg(long)]
     resume: bool,
-    /// The figures as a page of Markdown, to this file
+    /// Write the figures as a Markdown page to this file
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// The judgement as JSON on stdout
+    /// Print the judgement as JSON
     #[arg(long)]
     json: bool,
     /// List the paths and rivals, and run nothing

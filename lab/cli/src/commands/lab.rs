@@ -27,7 +27,7 @@ Examples:
   Two Reno flows of this kernel over one link, three seeds; takes as long as the scenario says:
       netnice lab scenarios/two_reno.toml --seeds 3 --set duration=60s
 
-  Print the set-up, and where it only approximates the scenario, without running it:
+  Print the set-up, and its differences from the scenario, without running it:
       netnice lab scenarios/two_reno.toml --explain
 
   Another control of this kernel:
@@ -38,23 +38,23 @@ Examples:
       netnice lab scenarios/two_reno.toml --out results/lab
       netnice compare results/sim results/lab
 
-  Each packet at the bottleneck, retransmissions too, as `netnice sim --events` writes it:
+  Each packet at the bottleneck, retransmissions included, in the format of `netnice sim --events`:
       netnice lab scenarios/two_reno.toml --seeds 1 --out results/lab --events bottleneck
 
 Real parts:
-  Each node at an end of a flow is a network namespace with this kernel's TCP and UDP; programs \
-  there send and receive. The network between them, with all links and queues of the scenario, is \
-  computed by the simulator's own code and moves the real packets. A request that this kernel cannot meet is an error \
-  before anything starts.
+  Each node at an end of a flow is a network namespace with this kernel's TCP and UDP; programs there send and \
+  receive. The simulator's code computes the network between them, with all links and queues of the scenario, and \
+  moves the real packets. If this kernel cannot do something in the scenario, that is an error before the first run.
 
-  Figures depend on the machine handing packets over in time. A run in which packets were late, or lost outside the queues, \
-  is marked NOT TRUSTWORTHY, here and in its results, and so is a run whose --events have gaps because the disk was too slow.
+  Figures are valid only if the machine hands packets over in time. netnice marks a run NOT TRUSTWORTHY, here and in \
+  its results, if packets were late or lost outside the queues, or if its --events have gaps because the disk was too \
+  slow.
 
-The directory of --out is that of `netnice sim`; each run states under `lab` how far it can be trusted.
-Needs root. Labs that run at once do not meet; nothing is left behind, however a lab ends.
+The directory of --out is as in `netnice sim`; each run's `lab` says how far it can be trusted. Needs root. Labs that \
+run at the same time do not interfere; nothing is left behind, however a lab ends.
 
-Exit codes: 0 done, 1 failed, or events missing in a record, 2 wrong usage, or a scenario with mistakes or beyond this kernel; \
-130 interrupted.";
+Exit codes: 0 done, 1 failed, or events missing in a record, 2 wrong usage, or a scenario with mistakes or beyond this \
+kernel; 130 interrupted.";
 
 /// Run a scenario on this kernel: real TCP over an emulated network.
 #[derive(Debug, Args)]
@@ -62,15 +62,15 @@ Exit codes: 0 done, 1 failed, or events missing in a record, 2 wrong usage, or a
 pub struct Arguments {
     /// The scenario, a TOML file
     file: PathBuf,
-    /// Print topology and flows in words, and how they are realised, and run nothing
+    /// Describe topology, flows and their realisation in words, and run nothing
     #[arg(long)]
     explain: bool,
-    /// Runs at a time: more than one only while links are slow enough for this machine
+    /// Number of runs at a time: more than one only if links are slow enough for this machine
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
     jobs: NonZeroUsize,
-    /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and deliveries, as `netnice
-    /// sim --events`; `all` for all links; can be repeated. `NAME (reverse)` is the reverse path. --resume makes finished
-    /// runs without it, or with gaps in it, again
+    /// For each run, write arrivals, drops, marks and deliveries of packets at this link to events.parquet, like
+    /// `netnice sim --events`; `all` for all links; can be repeated. `NAME (reverse)` is the reverse path. --resume
+    /// repeats finished runs without this file, or with gaps in it
     #[arg(long, value_name = "LINK", requires = "out")]
     events: Vec<String>,
     #[command(flatten)]

@@ -41,34 +41,35 @@ Figures of results, as far as these have the data:
                     confidence intervals, or with each seed where there are
                     fewer than five
 
-queue_delay is the backlog divided by the link's rate; while the link is down, packets wait longer than that. A \
-retransmission that fills a hole brings all data behind it into order at once. Where goodputs over time \
-have peaks, more than twice their 99th percentile, the axis ends at 1.25 times that percentile, and the \
-caption has the largest value. A curve of fewer than 200 values above zero is not cut.
+queue_delay is the backlog divided by the link's rate; while the link is down, packets wait longer. A retransmission \
+that fills a hole brings all data behind it into order at once, so goodput over time has peaks. If peaks exceed twice \
+the 99th percentile, the axis ends at 1.25 times that limit, and the caption has the largest value. Curves of fewer \
+than 200 values above zero are not cut.
 
-Intervals are cut if they would hide how far apart the means are. Idle queues, and curves beyond the number that can be \
-told apart, are left out; stderr says how many.
+Intervals are cut if they would hide the differences between means. netnice omits idle queues, and curves beyond the \
+number of distinguishable ones; stderr says how many.
 
-A file that ends in .json describes charts of your own, which are drawn in one picture, one below the other:
+A file that ends in .json describes your own charts, which netnice draws in one picture, one below the other:
   { \"panels\": [ {
     \"title\": \"Goodput\", \"kind\": \"time_series\",
     \"x\": { \"label\": \"time (s)\" }, \"y\": { \"label\": \"Mb/s\" },
     \"curves\": [ { \"name\": \"cubic\", \"points\": [[0, 4.5], [1, 9.1]] } ] } ] }
-The kind is time_series, lines, bars or heat_map. Optional are caption; y_most, where the axis ends; names, those of bars or of a heat map's columns, which \
-points count from 0 (each curve is a row there); areas, with a name and spans along; logarithmic of an axis; \
-look of a curve, from 0 to 23, and halves, those of its points' intervals.";
+The kind is time_series, lines, bars or heat_map. Optional keys of a panel: caption; y_most (the end of the axis); \
+names (of bars or of a heat map's columns, which points number from 0; each curve is a row); areas (with a name and \
+spans along the axis). Optional keys of an axis: logarithmic. Optional keys of a curve: look (0 to 23); halves (half \
+widths of its points' intervals).";
 
 /// Draw the results of a simulation, or charts of your own.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// The directory that `netnice sim --out` has made, or a file of charts, FILE.json
+    /// A directory from `netnice sim --out`, or a file of charts, FILE.json
     results: PathBuf,
     /// Format of the files
     #[arg(long, value_enum, default_value_t = Format::Svg)]
     format: Format,
-    /// Only points of the sweep with this value: KEY is a swept field or its name's end, and VALUE a value or the
-    /// name in a table. Several values of a field: any of them
+    /// Draw only points of the sweep with this value: KEY is a swept field or the end of its name, and VALUE a value or
+    /// the name in a table. If a field is given several values, any of them
     #[arg(long, value_name = "KEY=VALUE", value_parser = wanted)]
     point: Vec<plot::Wanted>,
     /// Directory for the files [default: plots in the directory of the results, or the directory of FILE.json]

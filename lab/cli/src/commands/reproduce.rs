@@ -29,7 +29,7 @@ Examples:
   Every table and figure of all papers, in minutes:
       netnice reproduce
 
-  Those of one paper, or one of them:
+  The tables and figures of one paper, or single ones:
       netnice reproduce LP03
       netnice reproduce LP03-F11 LP03-T1a
 
@@ -39,13 +39,13 @@ Examples:
   Repeat on this kernel, in real time, the runs that fit an emulated link (as root):
       sudo netnice reproduce LP03-T1a TB-C --lab
 
-  Interrupted? What is finished is kept, and not computed again:
+  After an interruption, continue with the finished runs:
       netnice reproduce --resume
 
   The verdicts as a page of Markdown:
       netnice reproduce --markdown papers.md
 
-  The report again, of what is in a directory, without running anything:
+  Write the report again from the outcomes in a directory, without running anything:
       netnice reproduce --no-run --out full
 
 Output: for each value that a paper reports, the paper's figure, ours with its 95 % confidence \
@@ -59,12 +59,12 @@ interval, and the verdict:
                                    by this value; it is counted apart
 A `?` means that the interval crosses the bound: more runs may change the verdict.
 
-With --lab a line below each value says what this kernel gives, or why it gives nothing. A value is measured there if \
-everything it depends on fits: the kernel can do what the scenario asks for, the slowest link has at most 100 Mb/s, and one \
-run of each point takes at most half an hour. Runs last --lab-seconds at most, unless the experiment prescribes its own \
-length. Runs are made one after the other, or --lab-jobs at a time while their links together have at most 100 Mb/s and \
-18,000 packets per second. Runs in which the machine was late are made again up to --lab-repeats times, and say NOT \
-TRUSTWORTHY if it still was late.
+With --lab a line below each value gives this kernel's value, or the reason why it has none. A value is measured if \
+all its studies fit: the kernel supports everything in the scenario, the slowest link has at most 100 Mb/s, and one \
+run of each point takes at most half an hour. Runs last at most --lab-seconds, unless the experiment prescribes a \
+length. They run one after the other, or --lab-jobs at a time as long as their links together have at most 100 Mb/s \
+and 18,000 packets per second. A run in which the machine was late is repeated up to --lab-repeats times; if it is \
+still late, it is NOT TRUSTWORTHY.
 
 The directory of --out:
   report.html      the report: every table and figure beside the papers', in one
@@ -75,58 +75,58 @@ The directory of --out:
                    `netnice plot` draws them
   lab/             the same of the kernel
 
-Needs root for --lab only. Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage; 130 \
-interrupted.";
+Only --lab needs root. Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage; 130 interrupted.";
 
 /// Reproduce the tables and figures of the papers, with a verdict for each value
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Experiments such as LP03-F11, or papers such as LP03; all if none is given
+    /// Experiments (LP03-F11) or papers (LP03); all if none is given
     ids: Vec<String>,
-    /// Fewer and shorter runs: every verdict within minutes (the default)
+    /// Use fewer and shorter runs: every verdict within minutes (the default)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// The papers' own number and length of runs
+    /// Use the papers' own number and length of runs
     #[arg(long)]
     full: bool,
-    /// Runs at a time [default: one for each core]
+    /// Number of runs at a time [default: one for each core]
     #[arg(long, value_name = "NUMBER", value_parser = text::at_least_one)]
     jobs: Option<NonZeroUsize>,
-    /// Directory of runs and outcomes
+    /// Keep runs and outcomes in this directory
     #[arg(long, value_name = "DIRECTORY", default_value = "reproduction")]
     out: PathBuf,
     /// Repeat on this kernel, in real time, the runs that fit an emulated link; needs root
     #[arg(long)]
     lab: bool,
-    /// With --lab, the most runs of each point
+    /// With --lab, maximum number of runs of each point
     #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "3",
         value_parser = text::whole_number::<u32>(1..=1000))]
     lab_seeds: u32,
-    /// With --lab, the most seconds of a run, without its warm-up
+    /// With --lab, maximum length of a run in seconds, without its warm-up
     #[arg(long, requires = "lab", value_name = "SECONDS", default_value = "60",
         value_parser = text::whole_number::<u32>(1..=86400))]
     lab_seconds: u32,
-    /// With --lab, runs at a time: use more than one only if this machine still hands packets over in time
+    /// With --lab, number of runs at a time: more than one only if this machine still hands packets over in time
     #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
     lab_jobs: NonZeroUsize,
-    /// With --lab, how often to repeat a run in which this machine was late; with --resume, this includes finished runs
+    /// With --lab, maximum number of repetitions of a run in which this machine was late; with --resume, finished runs
+    /// are also repeated
     #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "2",
         value_parser = text::whole_number::<u32>(0..=100))]
     lab_repeats: u32,
-    /// Run nothing: give verdicts and report for the outcomes in the directory
+    /// Run nothing: write verdicts and report for the outcomes in the directory
     #[arg(long, conflicts_with_all = ["quick", "full", "jobs", "resume", "lab"])]
     no_run: bool,
     /// Reuse finished runs found in the directory
     #[arg(long)]
     resume: bool,
-    /// The verdicts, as a page of Markdown, to this file
+    /// Write the verdicts as a Markdown page to this file
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// The report, to this file [default: report.html in the directory]
+    /// Write the report to this file [default: report.html in the directory]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// The outcomes as JSON on stdout
+    /// Print the outcomes as JSON
     #[arg(long)]
     json: bool,
     /// List the experiments, and run nothing

@@ -25,7 +25,7 @@ Examples:
   Describe the scenario in words, without running it:
       netnice sim scenarios/square_wave.toml --explain
 
-  A quick run with settings that differ from the file:
+  A quick run with other settings than the file's:
       netnice sim scenarios/two_reno.toml --seeds 2 --set duration=50s \\
           --set links.bottleneck.rate=1.5mbit --set flows.reno.congestion_control=cubic
 
@@ -39,14 +39,14 @@ Examples:
   Capture the packets of all links in one file:
       netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --pcap all
 
-  Write what happens to packets at a link as a table, for Python or DuckDB:
+  Write all events of packets at a link as a table, for Python or DuckDB:
       netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --events bottleneck
 
   Show why netnice gave way, line by line:
       netnice sim scenarios/netnice_beside_cubic.toml --seeds 1 --out results/beside --decisions
       jq -r .text results/beside/traces/*/decisions.jsonl
 
-  Interrupted? What is finished is kept, and not computed again:
+  After an interruption, continue with the finished runs:
       netnice sim scenarios/square_wave.toml --out results/square_wave --resume
 
 The directory of --out:
@@ -78,27 +78,27 @@ pub struct Arguments {
     /// The scenario, a TOML file
     #[arg(required_unless_present = "schema")]
     file: Option<PathBuf>,
-    /// Print topology and flows in words, and run nothing
+    /// Describe topology and flows in words, and run nothing
     #[arg(long)]
     explain: bool,
     /// Print the JSON Schema of scenario files, for editors
     #[arg(long, exclusive = true)]
     schema: bool,
-    /// Runs at a time [default: as many as there are cores]
+    /// Number of runs at a time [default: one for each core]
     #[arg(long, value_name = "NUMBER", value_parser = text::at_least_one)]
     jobs: Option<NonZeroUsize>,
     /// Write the packets of this link as a pcapng file for each run; can be repeated. `NAME (reverse)` is the reverse
     /// path. `all` writes the packets of all links to one file, all.pcapng, in time order, with an interface for each
-    /// link. --resume makes finished runs without it again
+    /// link. --resume repeats finished runs without this file
     #[arg(long, value_name = "LINK", requires = "out")]
     pcap: Vec<String>,
-    /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and
-    /// deliveries; `all` for all links; can be repeated. Takes a tenth of the space of --pcap. --resume makes finished
-    /// runs without it again
+    /// For each run, write arrivals, drops, marks and deliveries of packets at this link to events.parquet; `all` for
+    /// all links; can be repeated. It takes a tenth of the space of --pcap. --resume repeats finished runs without this
+    /// file
     #[arg(long, value_name = "LINK", requires = "out")]
     events: Vec<String>,
-    /// Write netnice's decisions to decisions.jsonl for each run: each change of a connection's phase, with its reason,
-    /// windows and delays, and in words. --resume makes finished runs without it again
+    /// For each run, write netnice's decisions to decisions.jsonl: each change of a connection's phase, with its
+    /// reason, windows and delays, and in words. --resume repeats finished runs without this file
     #[arg(long, requires = "out")]
     decisions: bool,
     #[command(flatten)]

@@ -34,14 +34,14 @@ pub struct BatchArguments {
     /// Run the seeds 1 to NUMBER instead of the file's
     #[arg(long, value_name = "NUMBER", value_parser = seeds)]
     seeds: Option<u32>,
-    /// Set a parameter, or a field by its path, such as links.bottleneck.rate=5mbit; can be repeated
+    /// Set a parameter, or a field by its path: links.bottleneck.rate=5mbit; can be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     settings: Vec<(String, String)>,
-    /// Use the congestion control in this C file, for the flows of that name or for all over TCP; can be repeated.
+    /// Use the congestion control in this C file, for the flows of this name or for all TCP flows; can be repeated.
     /// docs/extending.md describes such files
     #[arg(long, value_name = "[FLOWS=]FILE")]
     control_file: Vec<String>,
-    /// Allow the scenario to name C files as congestion controls: they are code, so read them first
+    /// Allow the scenario to name C files as congestion controls: these are code, so read them first
     #[arg(long)]
     allow_control_files: bool,
     /// Keep all results in this directory
@@ -50,15 +50,15 @@ pub struct BatchArguments {
     /// Reuse finished runs found in the directory
     #[arg(long, requires = "out")]
     resume: bool,
-    /// Remove results found in the directory first; files that are no results stay
+    /// Remove results found in the directory first; other files stay
     #[arg(long, requires = "out", conflicts_with = "resume")]
     overwrite: bool,
-    /// Write the tables as Parquet files, too
+    /// Also write the tables as Parquet files
     #[arg(long, requires = "out")]
     parquet: bool,
-    /// How to keep time series: `text`, in the files of runs and in series.csv, or `parquet`, a file for each run in series/, which
-    /// takes a seventh of the space or less [default: text up to a million samples of all runs, parquet beyond, and with
-    /// --resume as they are kept]
+    /// How to keep time series: `text` in the runs' files and in series.csv, or `parquet`, one file per run in series/,
+    /// which takes at most a seventh of the space [default: text up to a million samples in all runs together, parquet
+    /// beyond; with --resume as before]
     #[arg(
         long,
         value_name = "FORMAT",
@@ -69,7 +69,7 @@ pub struct BatchArguments {
     /// The summary as JSON on stdout
     #[arg(long)]
     json: bool,
-    /// Print no table and no progress. Warnings that figures cannot be trusted still go to stderr
+    /// Print no table and no progress. Warnings about figures that cannot be trusted still go to stderr
     #[arg(short, long)]
     pub quiet: bool,
 }
