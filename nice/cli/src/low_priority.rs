@@ -28,7 +28,7 @@ pub struct LowPriority {
     /// last
     #[arg(long)]
     no_dscp: bool,
-    /// Direction in which data has low priority. To govern received data needs root. The policy is that of --control if
+    /// Direction in which data has low priority. Governing received data needs root. The policy is that of --control if
     /// it is netnice, tcplp or hstcplp, otherwise netnice's [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,

@@ -56,8 +56,8 @@ pub struct Arguments {
     /// Also show links with little traffic, and figures that are zero in both
     #[arg(long)]
     all: bool,
-    /// Show only figures with this text in object and name: `backup`, `web page time`; includes all links. Can be
-    /// repeated: a figure needs one of the texts
+    /// Show only figures with this text in object and name: `backup`, `web page time`; implies --all. Can be repeated:
+    /// a figure needs one of the texts
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
     /// Show only figures that differ significantly (marked *), or if each set has one run, those marked !

@@ -17,7 +17,7 @@ use crate::Netnice;
 pub struct Arguments {
     /// Write to man/, completions/ and systemd/ below this directory, which is created if missing
     directory: PathBuf,
-    /// The unit calls the program in bin below this directory
+    /// Directory of the installation: the unit calls the program in its bin
     #[arg(long, default_value = "/usr", value_name = "DIRECTORY")]
     prefix: PathBuf,
 }

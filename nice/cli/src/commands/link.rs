@@ -106,11 +106,11 @@ pub struct Arguments {
     /// repeated
     #[arg(long, num_args = 2, value_names = ["TIME", "KEY=VALUE,..."])]
     at: Vec<String>,
-    /// Settings of the direction from the command to the far side that differ: rate=5mbit,delay=10ms,queue=20p,loss=1%,
-    /// and trace, aqm, policer, jitter, loss-burst as above
+    /// Different settings from the command to the far side: rate=5mbit,delay=10ms,queue=20p,loss=1%, and trace, aqm,
+    /// policer, jitter, loss-burst as above
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = direction_changes)]
     up: Option<Box<DirectionChanges>>,
-    /// Settings of the direction from the far side to the command that differ, as for --up
+    /// Different settings from the far side to the command, as for --up
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = direction_changes)]
     down: Option<Box<DirectionChanges>>,
     /// Seed of the random losses and delays: the same seed loses the same packets

@@ -79,14 +79,14 @@ root sees connections of which only received data is governed.";
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Show them again every second
+    /// Update the list every second
     #[arg(short, long)]
     watch: bool,
     /// Print one JSON object; with --watch, one line with an object every second
     #[arg(long)]
     json: bool,
-    /// Sort by this column, the largest first, processes by name [default: the oldest first; with --watch on a terminal
-    /// by rate]
+    /// Sort by this column, the largest first, or processes by name [default: the oldest first; with --watch on a
+    /// terminal by rate]
     #[arg(long, value_enum, value_name = "BY")]
     sort: Option<Sort>,
     /// Show only connections of this systemd unit; a name without a suffix is a service
