@@ -29,7 +29,7 @@ pub const QUESTIONS: &[Question] = &[
     Question { title: "Protection against bufferbloat", asks: "is the mean queue of the control alone at most 20 ms?", figure: "queue_s", rivals: &["none"], bound: 0.02, at_most: true },
     Question { title: "Protection against high packet loss", asks: "does the rival lose at most 1 % more of its packets?", figure: "loss", rivals: &["cubic", "reno", "call", "udp-square", "on-off"], bound: 0.01, at_most: true },
     Question { title: "Fairness within the proposed algorithm", asks: "is Jain's index of two connections at least 0.9?", figure: "jain", rivals: &["itself"], bound: 0.9, at_most: false },
-    Question { title: "Short flows", asks: "do short transfers and pages take at most a tenth of their time longer?", figure: "harm_delay", rivals: &["short", "web"], bound: 0.1, at_most: true },
+    Question { title: "Short flows", asks: "is at most a tenth of the time of short transfers and pages due to the control?", figure: "harm_delay", rivals: &["short", "web"], bound: 0.1, at_most: true },
     Question { title: "Existing general-purpose algorithms", asks: "does the control take at most 5 % beside CUBIC and Reno?", figure: "share", rivals: &["cubic", "reno"], bound: 0.05, at_most: true },
     Question { title: "Real-time algorithms", asks: "does a call's 95th percentile of delays grow by at most a quarter of itself?", figure: "harm_delay", rivals: &["call"], bound: 0.25, at_most: true },
     Question { title: "Use of an idle path", asks: "does the control alone have at least 90 % of CUBIC's goodput? (not RFC 9743's)", figure: "alone", rivals: &["none"], bound: 0.9, at_most: false },
