@@ -62,6 +62,8 @@ struct floor {
 	u64 free_bytes;       /* of connections that the floor does not drive */
 	u64 free_bytes_per_s; /* in the period before */
 	u64 owed_bytes;       /* what the group got too little of late */
+
+	u64 counted_bytes; /* of all its connections since its first */
 };
 
 /* State of one connection above a floor. All zero at first. */
@@ -242,10 +244,18 @@ POLICY_INLINE void floor_count(struct floor *floor, struct floor_member *member,
 		floor->connections += 1;
 	}
 	floor->bytes += ack->bytes;
+	floor->counted_bytes += ack->bytes;
 	if (!member->driven) {
 		floor->free_bytes += ack->bytes;
 		member->free_bytes += ack->bytes;
 	}
+}
+
+/* Adds what the group moves beside its connections, to what the floor does not drive. */
+POLICY_INLINE void floor_count_beside(struct floor *floor, u32 bytes)
+{
+	floor->bytes += bytes;
+	floor->free_bytes += bytes;
 }
 
 /* Returns the packets that `bytes_per_s` has in flight. */

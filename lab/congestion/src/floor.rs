@@ -12,7 +12,7 @@ use netnice_parameters::exchange::Parameters;
 pub struct Floor {
     /// Rate that the group gets at least, in bytes per second; 0 for none.
     pub(crate) bytes_per_s: u64,
-    rest: [u64; 10],
+    rest: [u64; 11],
 }
 
 /// Time from one reckoning of a deadline to the next, as in the kernel's keeper of promises.

@@ -320,7 +320,7 @@ u32 native_utp_window(struct utp_flow *flow, const struct policy_parameters *wan
 
 /* Size that Rust and the kernel reserve for a state. */
 _Static_assert(sizeof(struct netnice) <= 256, "state must fit State");
-_Static_assert(sizeof(struct floor) == 88, "a floor must have the size of src/floor.rs");
+_Static_assert(sizeof(struct floor) == 96, "a floor must have the size of src/floor.rs");
 _Static_assert(sizeof(struct floor_member) == 40,
 	       "a member must have the size of src/above_floor.rs");
 _Static_assert(sizeof(struct receiver_floor) == 56,

@@ -249,9 +249,13 @@ impl Keeper {
         let Ok(attacher) = opened else { return };
         let finished = || attacher.totals(cgroup.id()).unwrap_or_default();
         let (sums, _) = connections::of_group(cgroup.id(), finished);
-        let sent = sums.totals.bytes_sent + sums.totals.utp_bytes_sent;
-        let received = sums.totals.bytes_received.max(sums.totals.receiving_bytes);
-        let moved = sent.max(received + sums.totals.utp_bytes_received);
+        let totals = &sums.totals;
+        let over_udp = [
+            totals.utp_bytes_sent + totals.udp_bytes_sent,
+            totals.utp_bytes_received + totals.udp_bytes_received,
+        ];
+        let received = totals.bytes_received.max(totals.receiving_bytes);
+        let moved = (totals.bytes_sent + over_udp[0]).max(received + over_udp[1]);
         let outlook = transfer.look(moved, cgroup);
         let floor = outlook.floor.max(self.least);
         // Where it fails the maps are opened again.

@@ -114,8 +114,8 @@ impl Settings {
         self.udp != Udp::No && self.control.is_low_priority()
     }
 
-    /// Returns true if UDP other than uTP is to be governed: only where it is asked for. A floor is of TCP and uTP alone.
+    /// Returns true if UDP other than uTP is to be governed: only where it is asked for.
     pub(crate) fn wants_other_udp(&self) -> bool {
-        self.udp == Udp::Yes && self.control.is_low_priority() && self.floor() == 0
+        self.udp == Udp::Yes && self.control.is_low_priority()
     }
 }

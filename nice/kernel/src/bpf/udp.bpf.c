@@ -15,6 +15,7 @@
  */
 #include "cgroup_types.h"
 #include <bpf/bpf_helpers.h>
+#include "floors.h"
 #include "maps.h"
 
 char _license[] SEC("license") = "GPL";
@@ -40,7 +41,13 @@ struct udp_settings {
 struct udp_counts {
 	u64 held;   /* before a queue */
 	u64 passed; /* behind it */
+	/* Of the group's floor, when a packet last passed. */
+	u64 floor_bytes_per_s; /* 0: it has none */
+	u64 floor_bytes;       /* what its connections have moved */
 };
+
+FLOORS(floors_sent, floor_sent)
+FLOORS(floors_received, floor_received)
 
 /* IPv4 addresses take the first word. */
 struct udp_peer {
@@ -245,12 +252,22 @@ int netnice_udp(struct __sk_buff *skb)
 /* At a veth's peer: the packet has passed the queue. */
 static __always_inline int turn(struct __sk_buff *skb, enum way way)
 {
+	u32 zero = 0;
+	const struct udp_settings *settings = bpf_map_lookup_elem(&udp_settings, &zero);
 	u32 key = way;
 	struct udp_counts *counts = bpf_map_lookup_elem(&udp_counts, &key);
+	struct floor *floor;
 
+	if (!settings || !counts)
+		return bpf_redirect(skb->ifindex, 0);
 	/* No larger than a packet of the device, as the queue was told. */
-	if (counts)
-		__sync_fetch_and_add(&counts->passed, skb->len);
+	__sync_fetch_and_add(&counts->passed, skb->len);
+	floor = way == OUT ? floor_sent(settings->group) : floor_received(settings->group);
+	counts->floor_bytes_per_s = floor ? floor->bytes_per_s : 0;
+	if (floor) {
+		floor_count_beside(floor, skb->len);
+		counts->floor_bytes = floor->counted_bytes;
+	}
 	return bpf_redirect(skb->ifindex, 0);
 }
 

@@ -75,6 +75,17 @@ struct UdpSettings {
     link_header: u32,
 }
 
+/// `struct udp_counts`: bytes, with a header of Ethernet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+struct Counts {
+    bytes: Bytes,
+    /// In bytes per second, when a packet last passed the queue; 0 for none.
+    floor: u64,
+    /// What the group's connections have moved, if it has a floor.
+    connections: u64,
+}
+
 /// `struct udp_peer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
@@ -346,9 +357,10 @@ impl Keeper {
             if reviewed.elapsed() < REVIEW {
                 continue;
             }
+            let since = reviewed.elapsed();
             reviewed = Instant::now();
             self.record.tell(&path.in_words());
-            if path.review(programs) {
+            if path.review(programs, since) {
                 moved = Instant::now();
             }
             if !self.is_wanted() {
@@ -434,7 +446,9 @@ struct OneWay {
     /// It has moved something of late: only then replies are for it.
     moves: bool,
     /// At the last review.
-    bytes: Bytes,
+    counts: Counts,
+    /// Its part of the group's floor, in bytes per second.
+    floor: u64,
     /// When an echo has to leave.
     next: Instant,
 }
@@ -480,15 +494,16 @@ impl Path {
                 let now_us = micros(begun, reply.at);
                 let rtt_us = reply.at.saturating_duration_since(sent).as_micros() as u32;
                 let start = |way: &Way| {
-                    let (way, bytes) = (*way, programs.bytes(*way));
-                    let arrives = way == Way::In;
+                    let (way, counts) = (*way, programs.counts(*way));
+                    let (arrives, bytes) = (way == Way::In, counts.bytes);
                     OneWay {
                         way,
                         aggregate: Aggregate::new(
                             parameters, arrives, now_us, rtt_us, &bytes, rate,
                         ),
                         moves: true,
-                        bytes,
+                        counts,
+                        floor: 0,
                         next: Instant::now(),
                     }
                 };
@@ -508,12 +523,19 @@ impl Path {
         Ok(None)
     }
 
-    /// Notes which ways move something; returns whether one does.
-    fn review(&mut self, programs: &Programs) -> bool {
+    /// Notes which ways move something, and their parts of the floor, some time after it did so before; returns whether one moves.
+    fn review(&mut self, programs: &Programs, time: Duration) -> bool {
         for one in &mut self.ways {
-            let bytes = programs.bytes(one.way);
-            one.moves = bytes != one.bytes;
-            one.bytes = bytes;
+            let counts = programs.counts(one.way);
+            let connections = counts.connections.saturating_sub(one.counts.connections);
+            let connections = (connections as f64 / time.as_secs_f64()) as u64;
+            one.moves = counts.bytes != one.counts.bytes;
+            one.floor = match counts.floor {
+                0 => 0,
+                // The group's connections leave to UDP what it has moved of late, too: both go half of the way.
+                floor => (one.floor + floor.saturating_sub(connections)) / 2,
+            };
+            one.counts = counts;
         }
         self.ways.iter().any(|one| one.moves)
     }
@@ -546,7 +568,7 @@ impl Path {
             let now_us = micros(self.begun, reply.at);
             for (one, echo) in self.ways.iter_mut().zip(&waiting.echoes) {
                 let Some(echo) = echo else { continue };
-                let bytes = programs.bytes(one.way);
+                let bytes = programs.counts(one.way).bytes;
                 let read_us = micros(self.begun, Instant::now());
                 (one.aggregate).on_reply(echo, now_us, read_us, &bytes, at as u32);
                 // While yielding the next probe may be due sooner now.
@@ -562,7 +584,7 @@ impl Path {
             // Each one for a way that yields is one of its probes: it must not come early.
             let due = one.moves && now >= one.next;
             echoes.push(due.then(|| {
-                let bytes = programs.bytes(one.way);
+                let bytes = programs.counts(one.way).bytes;
                 let echo = one.aggregate.on_echo(now_us, &bytes);
                 let wait = one.echo_interval();
                 one.next = (one.next + wait).max(now + wait / 2);
@@ -602,29 +624,30 @@ impl Path {
     fn set_rates(&self, namespaces: &Namespaces, queues: &mut [Queue]) -> Result<()> {
         for (one, queue) in self.ways.iter().zip(queues) {
             let told = one.aggregate.told();
+            let wanted = told.rate.max(one.floor);
             let before = queue.rate();
             if before
-                .is_some_and(|before| before.rate.abs_diff(told.rate) * RATE_PARTS <= before.rate)
+                .is_some_and(|before| before.rate.abs_diff(wanted) * RATE_PARTS <= before.rate)
             {
                 continue;
             }
             let known = match told.packet_ns {
-                0 => told.rate,
+                0 => wanted,
                 packet_ns => PACKET_BYTES * 1_000_000_000 / packet_ns,
             };
             let round_us = told.smoothed_rtt_us.max(SHORTEST_ROUND_US);
             let limit =
-                (QUEUE_ROUNDS * known.max(told.rate) * round_us / 1_000_000).max(SHORTEST_QUEUE);
-            let pair = if told.yields_now {
+                (QUEUE_ROUNDS * known.max(wanted) * round_us / 1_000_000).max(SHORTEST_QUEUE);
+            let pair = if told.yields_now && wanted == told.rate {
                 PAIR_BYTES / 2
             } else {
                 PAIR_BYTES
             };
             let burst = pair
                 .max(self.device.packet())
-                .max((told.rate / 1000) as u32);
+                .max((wanted / 1000) as u32);
             let rate = Rate {
-                rate: told.rate,
+                rate: wanted,
                 burst,
                 packet: self.device.packet(),
                 limit: u32::try_from(limit).unwrap_or(u32::MAX),
@@ -661,7 +684,7 @@ impl OneWay {
                 Way::Out => "sends",
                 Way::In => "receives",
             },
-            told.rate as f64 * 8e-6,
+            told.rate.max(self.floor) as f64 * 8e-6,
             told.yields,
         )
     }
@@ -756,8 +779,8 @@ impl Programs {
             .doing(|| format!("setting the cgroup {}", cgroup.path()))
     }
 
-    fn bytes(&self, way: Way) -> Bytes {
-        let read = || -> Option<Bytes> {
+    fn counts(&self, way: Way) -> Counts {
+        let read = || -> Option<Counts> {
             let key = (way as u32).to_ne_bytes();
             let bytes = self.map("udp_counts").lookup(&key, MapFlags::ANY).ok()??;
             bytemuck::try_pod_read_unaligned(&bytes).ok()
