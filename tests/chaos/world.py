@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-NAMES = ("netnice", "netnice-lab", "nn-guard", "nn-supervisor")
+NAMES = ("netnice", "netnice-lab", "nn-guard", "nn-sockets", "nn-supervisor", "nn-udp")
 MOUNTS = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
 CGROUPS = next((Path(mount[1]) for mount in MOUNTS if mount[2] == "cgroup2"), Path("/nowhere"))
 WORK = Path("/tmp/chaos")

@@ -32,8 +32,8 @@ pub struct LowPriority {
     /// it is netnice, tcplp or hstcplp, otherwise netnice's [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,
-    /// Whether to govern UDP, as root only. `yes` governs uTP (BitTorrent) by its window, and QUIC and all other UDP by
-    /// a queue; if that is impossible it is an error. `refuse` is --no-quic [default: only uTP, if possible]
+    /// Whether to govern UDP, as root only: uTP (BitTorrent) by its window, and QUIC and all other UDP by a queue. With
+    /// `yes` it is an error if that is impossible. `refuse` is --no-quic [default: if possible]
     #[arg(
         long,
         value_enum,
@@ -99,17 +99,25 @@ pub fn over_utp(totals: &Totals) -> Option<String> {
     })
 }
 
-/// Returns in words what was moved over other UDP in large packets, and what `told` says of it; `None` if nothing was moved.
+/// Returns true if so much was moved over other UDP that it is to be told: in large packets, or, where nobody counts these since
+/// it is not governed, in more packets than questions to DNS are.
+pub fn moved_udp(totals: &Totals, told: Option<&str>) -> bool {
+    let refused = told.is_some_and(|told| told.starts_with("not governed"));
+    totals.udp_bytes_sent + totals.udp_bytes_received > 0 || refused && totals.moved_other_udp()
+}
+
+/// Returns in words what was moved over other UDP, and what `told` says of it; `None` if that is nothing to be told.
 pub fn over_udp(totals: &Totals, told: Option<&str>) -> Option<String> {
-    let (sent, received) = (totals.udp_bytes_sent, totals.udp_bytes_received);
-    (sent + received > 0).then(|| {
-        format!(
-            "{} sent, {} received, {}",
+    let moved = match (totals.udp_bytes_sent, totals.udp_bytes_received) {
+        (0, 0) => format!("{} sent", text::count(totals.udp_packets_sent, "packet")),
+        (sent, received) => format!(
+            "{} sent, {} received",
             text::bytes(sent),
-            text::bytes(received),
-            told.unwrap_or("not governed"),
-        )
-    })
+            text::bytes(received)
+        ),
+    };
+    let words = format!("{moved}, {}", told.unwrap_or("not governed"));
+    moved_udp(totals, told).then_some(words)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -357,6 +365,36 @@ mod tests {
             let settings = settings(line).unwrap();
             assert_eq!(settings.udp, udp, "{line}");
             assert_eq!(settings.no_quic, line.contains("refuse"), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_udp_is_told_of_once_something_was_moved() {
+        let of = |packets, sent| Totals {
+            udp_packets_sent: packets,
+            udp_bytes_sent: sent,
+            ..Totals::default()
+        };
+        let refused = Some("not governed: why");
+        for (packets, sent, told, expected) in [
+            (20, 0, refused, None),
+            (2000, 0, None, None),
+            (2000, 0, Some("governed"), None),
+            (
+                2000,
+                0,
+                refused,
+                Some("2000 packets sent, not governed: why"),
+            ),
+            (
+                2000,
+                3_000_000,
+                Some("governed"),
+                Some("3.00 MB sent, 0 B received, governed"),
+            ),
+        ] {
+            let words = over_udp(&of(packets, sent), told);
+            assert_eq!(words.as_deref(), expected);
         }
     }
 

@@ -50,7 +50,13 @@ fn nothing_is_left() -> bool {
 }
 
 /// Names of netnice and of its processes in the background.
-const NAMES: [&str; 4] = ["netnice", "nn-guard", "nn-sockets", "nn-supervisor"];
+const NAMES: [&str; 5] = [
+    "netnice",
+    "nn-guard",
+    "nn-sockets",
+    "nn-supervisor",
+    "nn-udp",
+];
 
 /// The processes of ours that clear up or supervise.
 fn processes_in_the_background() -> Vec<Pid> {

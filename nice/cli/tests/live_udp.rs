@@ -81,8 +81,32 @@ fn nothing_is_left_of_a_killed_keeper() {
 }
 
 #[test]
-fn other_udp_is_left_alone_unless_asked_for() {
-    let found = behind(&["left", "up"], "");
-    assert_eq!(found["told"]["udp_bytes_sent"], 0, "{found}");
-    assert_eq!(found["told"]["udp"], Value::Null, "{found}");
+fn two_groups_that_download_have_a_queue_each() {
+    // A packet that took a turn through both for ever would leave nothing to either.
+    measure_until(
+        || behind(&["two", "down"], ""),
+        |found| rate(found, "slower") > 0.5 && rate(found, "sum") > 5.0,
+    );
+}
+
+#[test]
+fn a_command_without_udp_has_no_process_for_it() {
+    let found = behind(&["nothing", "up"], "");
+    assert_eq!(found["processes"], 0, "{found}");
+    assert_eq!(found["queues"], 0, "{found}");
+}
+
+#[test]
+fn udp_and_tcp_of_a_group_have_one_floor() {
+    measure_until(
+        || {
+            let cgroup = TestCgroup::new("udp-floor");
+            behind(&["floor", "up"], cgroup.path())
+        },
+        |found| {
+            let rate = |name: &str| rate(found, name);
+            let both = rate("udp_beside") + rate("tcp");
+            (3.4..4.6).contains(&rate("udp")) && (3.2..5.0).contains(&both) && rate("rival") > 4.0
+        },
+    );
 }

@@ -111,9 +111,20 @@ pub struct Totals {
     pub udp_bytes_sent: u64,
     /// Bytes of large packets of other UDP that arrived.
     pub udp_bytes_received: u64,
+    /// Packets of other UDP of any size that left, whether or not it is governed.
+    pub udp_packets_sent: u64,
 }
 
 impl Totals {
+    /// From this number of packets on it is told that other UDP was moved: questions to DNS are less.
+    const MENTIONED: u64 = 200;
+
+    /// Returns true if so much was moved over other UDP that it is told.
+    pub fn moved_other_udp(&self) -> bool {
+        self.udp_bytes_sent + self.udp_bytes_received > 0
+            || self.udp_packets_sent >= Self::MENTIONED
+    }
+
     /// Adds the sums over other connections.
     pub fn add(&mut self, other: &Self) {
         self.sockets += other.sockets;
@@ -135,6 +146,7 @@ impl Totals {
         self.utp_yields += other.utp_yields;
         self.udp_bytes_sent += other.udp_bytes_sent;
         self.udp_bytes_received += other.udp_bytes_received;
+        self.udp_packets_sent += other.udp_packets_sent;
     }
 
     /// Returns how often a connection was left with a control that is not the cgroup's.
@@ -173,6 +185,7 @@ impl Totals {
             udp_bytes_sent: self.udp_bytes_sent.saturating_sub(earlier.udp_bytes_sent),
             udp_bytes_received: (self.udp_bytes_received)
                 .saturating_sub(earlier.udp_bytes_received),
+            udp_packets_sent: (self.udp_packets_sent).saturating_sub(earlier.udp_packets_sent),
         }
     }
 }
@@ -242,7 +255,7 @@ mod tests {
             sockets, bytes_sent, bytes_received, yields, without_timestamps, receiving_sockets,
             receiving_bytes, receiving_yields, refused, displaced, restored, gave_way, receiving_gave_way,
             utp_connections, utp_bytes_sent, utp_bytes_received, utp_yields, udp_bytes_sent,
-            udp_bytes_received
+            udp_bytes_received, udp_packets_sent
         });
         assert_mirror!(&types, "finished", Finished { totals });
         assert_mirror!(&types, "decision", Transition {

@@ -193,13 +193,11 @@ pub struct OverUdp {
     pub told: Option<String>,
 }
 
-/// Returns the cgroups, of running commands too, that have moved something over UDP which is governed, by path. Needs root: empty
+/// Returns the cgroups, of running commands too, that have moved something over UDP, by path. Needs root: empty
 /// for other users.
 pub fn over_udp() -> Vec<OverUdp> {
     let groups = connections::finished_groups().into_iter();
-    let moved = |totals: &Totals| {
-        totals.utp_connections + totals.udp_bytes_sent + totals.udp_bytes_received > 0
-    };
+    let moved = |totals: &Totals| totals.utp_connections > 0 || totals.moved_other_udp();
     let governed = groups.filter(|group| moved(&group.totals));
     let records: HashMap<u64, String> = recorded().collect();
     let mut found: Vec<OverUdp> = governed

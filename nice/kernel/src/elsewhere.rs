@@ -2,7 +2,8 @@
 //! Sockets that processes of attached cgroups hold and that were made in other cgroups: a listening socket or a connection which
 //! somebody hands to a service. The programs of the cgroup never see them.
 //!
-//! One process in the background looks for them, for all attached cgroups. It holds nothing of the kernel's while it sleeps.
+//! One process in the background looks for them, for all attached cgroups. It holds nothing of the kernel's while it sleeps. It
+//! notices, too, when a cgroup transfers over UDP (`udp/`).
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
@@ -27,6 +28,7 @@ use crate::runtime::journal::{self, Kind};
 use crate::settings::Settings;
 use crate::sockets::storage::SocketStorage;
 use crate::sockets::{governance, options, process};
+use crate::udp::{self, Watch};
 
 /// Name of the process.
 const KEEPER: &CStr = c"nn-sockets";
@@ -39,9 +41,9 @@ const IDLE_PARTS: u32 = 100;
 
 /// Starts the process, unless it runs. The cgroup must be on record as attached. Only one thread may be running.
 pub(crate) fn keep(cgroup: &Cgroup, settings: &Settings, pins: &PinDirectory) -> Result<()> {
-    // All sockets are made in the root, or below.
-    let is_root = cgroup.path().trim_matches('/').is_empty();
-    if is_root || !settings.direction.sends() || Turn::take(pins.home()).is_none() {
+    let has_sockets = !is_root(cgroup) && settings.direction.sends();
+    let needed = has_sockets || settings.wants_udp();
+    if !needed || Turn::take(pins.home()).is_none() {
         return Ok(());
     }
     background::spawn(KEEPER, None, || {
@@ -59,6 +61,11 @@ pub(crate) fn keep(cgroup: &Cgroup, settings: &Settings, pins: &PinDirectory) ->
             }
         }
     })
+}
+
+/// Returns true if all sockets are made in a cgroup, or below.
+fn is_root(cgroup: &Cgroup) -> bool {
+    cgroup.path().trim_matches('/').is_empty()
 }
 
 /// The right to look after the cgroups on record, which one process has.
@@ -115,10 +122,9 @@ fn look_after(pins: &PinDirectory, turn: &Turn) {
             return;
         }
         for cgroup in &attached {
-            known
-                .entry(cgroup.id())
-                .or_insert_with(Known::new)
-                .look(cgroup, &ids, pins);
+            let known = (known.entry(cgroup.id())).or_insert_with(|| Known::new(cgroup.id()));
+            known.look(cgroup, &ids, pins);
+            udp::look_at_attached(&mut known.udp, cgroup, pins);
         }
         thread::sleep(LOOK.max(begun.elapsed() * IDLE_PARTS));
     }
@@ -130,11 +136,13 @@ struct Known {
     reviewed: Instant,
     /// Inodes of the listening sockets that were given low priority: others may hold them longer than the cgroup is attached.
     listening: HashSet<u64>,
+    udp: Watch,
 }
 
 impl Known {
-    fn new() -> Self {
+    fn new(id: u64) -> Self {
         Self {
+            udp: Watch::new(id, false),
             processes: HashSet::new(),
             reviewed: Instant::now(),
             listening: HashSet::new(),
@@ -142,6 +150,9 @@ impl Known {
     }
 
     fn look(&mut self, cgroup: &Cgroup, attached: &HashSet<u64>, pins: &PinDirectory) {
+        if is_root(cgroup) {
+            return;
+        }
         let found = processes(cgroup, attached);
         if self.reviewed.elapsed() >= REVIEW {
             self.reviewed = Instant::now();

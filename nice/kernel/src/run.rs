@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::objects::control::{Control, Registered};
 use crate::objects::pin_directory::PinDirectory;
 use crate::promise::{self, Promise};
-use crate::runtime::guard::remove_when_empty;
+use crate::runtime::guard::remove_and_look;
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::keepers;
 use crate::runtime::pins::Pins;
@@ -23,7 +23,7 @@ use crate::sockets::handed_in::{self, HandedIn};
 use crate::sockets::process;
 use crate::sockets::storage::SocketStorage;
 use crate::supervisor::{self, Supervised};
-use crate::udp;
+use crate::udp::{self, Watch};
 
 /// Proof that this process has low priority; reports the sums of its connections.
 pub struct Entered {
@@ -176,7 +176,10 @@ fn enter_cgroup(
             return Err(error);
         }
     };
-    remove_when_empty(&cgroup, settings)?;
+    let mut watch = Some(Watch::new(cgroup.id(), true));
+    let watched = settings.wants_udp() && settings.udp != Udp::Yes;
+    let look = |cgroup: &Cgroup, pins: &Pins| udp::look_at_made(&mut watch, cgroup, settings, pins);
+    remove_and_look(&cgroup, settings, watched.then_some(look))?;
     udp::keep(&cgroup, settings, Kind::Made, pins)?;
     if !promise.is_empty() {
         promise::keep(promise, &cgroup, settings.floor())?;

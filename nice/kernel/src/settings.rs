@@ -28,15 +28,15 @@ impl Direction {
     }
 }
 
-/// Whether UDP is governed: uTP by its own window, all other by a queue of ours, and only with [`Udp::Yes`].
+/// Whether UDP is governed: uTP by its own window, and all other by queues of ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Udp {
-    /// UTP, where the kernel and the rights permit it, in cgroups only.
+    /// All of it where the kernel and the rights permit it, in cgroups only. The queues are made once something is to be held.
     #[default]
     WherePossible,
     /// As above. A command need not wait until the program is loaded: what waits for its end does so once it has begun.
     Soon,
-    /// All of it, and it is an error where it cannot be.
+    /// All of it from the beginning, and it is an error where it cannot be.
     Yes,
     /// No.
     No,
@@ -109,13 +109,8 @@ impl Settings {
         }
     }
 
-    /// Returns true if uTP is to be governed where it can be.
-    pub(crate) fn wants_utp(&self) -> bool {
+    /// Returns true if UDP is to be governed where it can be.
+    pub(crate) fn wants_udp(&self) -> bool {
         self.udp != Udp::No && self.control.is_low_priority()
-    }
-
-    /// Returns true if UDP other than uTP is to be governed: only where it is asked for.
-    pub(crate) fn wants_other_udp(&self) -> bool {
-        self.udp == Udp::Yes && self.control.is_low_priority()
     }
 }

@@ -48,6 +48,7 @@ Metrics:
   netnice_utp_received_bytes_total      bytes of data that arrived over uTP
   netnice_udp_sent_bytes_total          bytes of large packets that left over other UDP
   netnice_udp_received_bytes_total      bytes of large packets that arrived over other UDP
+  netnice_udp_sent_packets_total        packets that left over other UDP, whether or not it is governed
   netnice_yields_total                  number of times that connections
                                         yielded, by direction
   netnice_gave_way_total                the same of netnice, by direction and

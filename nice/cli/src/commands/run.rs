@@ -71,11 +71,10 @@ Scope:
   control or DSCP. The congestion control governs sent data. As root, the advertised window governs received data; \
   with tcplp or hstcplp that control's policy sets the window, otherwise netnice's, which uses round trips if the peer \
   sends no timestamps. Data received over loopback or with Multipath TCP is not governed. As root, netnice's policy \
-  also governs uTP, which BitTorrent uses over UDP, in both directions, at the network interfaces that exist when the \
-  command starts (Linux 6.6); --udp no turns this off. With --udp yes a queue for the command's large packets governs \
-  other UDP, mainly QUIC; the peer with the most traffic must answer pings, and --at-least leaves other UDP \
-  ungoverned. --no-quic refuses QUIC. Not governed are other UDP without --udp yes, connections that were open before, \
-  and connections accepted on an inherited listening socket. An inherited socket without a connection also gets the \
+  also governs UDP in both directions, at the network interfaces that exist when the command starts (Linux 6.6): uTP, \
+  which BitTorrent uses, and other UDP, mainly QUIC, by a queue for the command's large packets; the peer with the most \
+  traffic must answer pings, and --at-least leaves other UDP ungoverned. --udp no turns all of this off. --no-quic \
+  refuses QUIC. Not governed are connections that were open before, and connections accepted on an inherited listening socket. An inherited socket without a connection also gets the \
   control, but not a socket that the command receives later from another program (SCM_RIGHTS). As root, netnice no \
   longer governs a program that has moved itself to another cgroup, as container runtimes do; -v names the cgroup if \
   it sees this. For containers use `netnice attach` or the hook `netnice oci-hook`. A 32-bit program may set another \
@@ -538,6 +537,8 @@ struct Summary<'a> {
     udp_bytes_sent: Option<u64>,
     udp_bytes_received: Option<u64>,
     udp: Option<String>,
+    /// Packets of other UDP of any size that left.
+    udp_packets_sent: Option<u64>,
     /// True if connections that the command accepted are missing from the sums.
     accepted_uncounted: Option<bool>,
     /// Connections that were left with another control than the run's: the kernel or another program saw to that.
@@ -594,6 +595,7 @@ impl<'a> Summary<'a> {
             udp_bytes_sent: totals.map(|totals| totals.udp_bytes_sent),
             udp_bytes_received: totals.map(|totals| totals.udp_bytes_received),
             udp: ungoverned.other_udp.clone(),
+            udp_packets_sent: totals.map(|totals| totals.udp_packets_sent),
             accepted_uncounted: sums.map(|sums| sums.accepted_uncounted > 0),
             ungoverned_connections: totals.map(|totals| totals.ungoverned()),
             unaccounted_sockets: sums.map(|sums| sums.unaccounted),
@@ -698,7 +700,7 @@ impl<'a> Ungoverned<'a> {
         );
         sentences.extend(
             self.utp_refused
-                .map(|reason| format!("uTP is not governed: {reason}")),
+                .map(|reason| format!("UDP is not governed: {reason}")),
         );
         for cgroup in self.cgroups() {
             let mut there = self.outside.iter().filter(|one| one.cgroup == cgroup);
@@ -772,7 +774,7 @@ fn moved_nothing(totals: &Totals) -> bool {
     totals.sockets == 0
         && totals.receiving_sockets == 0
         && totals.utp_connections == 0
-        && totals.udp_bytes_sent + totals.udp_bytes_received == 0
+        && !totals.moved_other_udp()
 }
 
 /// Formats the sums in one line. With `open_missing` they lack the open connections.
@@ -795,8 +797,8 @@ fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Contro
     if totals.sockets == 0 {
         return match notes.is_empty() {
             true => "nothing was moved at low priority: no TCP connection was opened that can be \
-                     governed (what is received by Multipath TCP, or from this host itself, cannot; UDP but for \
-                     uTP, and so QUIC, needs --udp yes)"
+                     governed (what is received by Multipath TCP, or from this host itself, cannot; UDP can as root \
+                     only, on Linux 6.6 or later)"
                 .to_owned(),
             false => format!("{standing} ({name}) by {means}: no finished connection{notes}"),
         };
@@ -1024,7 +1026,7 @@ mod tests {
             "not governed: 2 connections, since the program tune (id 3) on the cgroup / replaced",
             "another control was set by the program tune (id 3) on the cgroup / 2 times, and",
             "not governed: no connection of 4 sockets had the control: ",
-            "uTP is not governed: the kernel lacks it",
+            "UDP is not governed: the kernel lacks it",
             "process 7 and 1 other left low priority for the cgroup /a: ",
             "process 9 left low priority for the cgroup /b: ",
         ];

@@ -24,7 +24,7 @@ use netnice_parameters::policies;
 use serde::Serialize;
 
 use crate::figures::{Figures, Moved};
-use crate::low_priority::{over_udp, over_utp};
+use crate::low_priority::{moved_udp, over_udp, over_utp};
 use netnice_terminal::{style, text};
 use screen::{COLUMNS, Entry, HISTORY, Sort, printable};
 
@@ -304,7 +304,7 @@ struct JsonStatus<'a> {
     without_quic: Vec<String>,
     /// Cgroups, of running commands too, in which uTP was governed; empty for users other than root.
     utp: Vec<JsonUtp>,
-    /// Cgroups, of running commands too, that have moved other UDP in large packets; empty for users other than root.
+    /// Cgroups, of running commands too, that have moved other UDP; empty for users other than root.
     udp: Vec<JsonUdp>,
 }
 
@@ -337,6 +337,7 @@ struct JsonUdp {
     cgroup: String,
     bytes_sent: u64,
     bytes_received: u64,
+    packets_sent: u64,
     /// How it is governed, or why not.
     told: Option<String>,
 }
@@ -344,10 +345,11 @@ struct JsonUdp {
 impl JsonUdp {
     fn new(over: &OverUdp) -> Option<Self> {
         let totals = &over.totals;
-        (totals.udp_bytes_sent + totals.udp_bytes_received > 0).then(|| Self {
+        moved_udp(totals, over.told.as_deref()).then(|| Self {
             cgroup: over.path.clone(),
             bytes_sent: totals.udp_bytes_sent,
             bytes_received: totals.udp_bytes_received,
+            packets_sent: totals.udp_packets_sent,
             told: over.told.clone(),
         })
     }

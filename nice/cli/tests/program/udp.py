@@ -6,7 +6,9 @@ udp.py down|up SECONDS          one transfer; prints a line once it is connected
 udp.py run|plain WAY NETNICE    alone, beside pages, beside a rival, and after it; with or without `run`
 udp.py attach WAY NETNICE       in an attached cgroup, beside a rival, and after `detach`
 udp.py killed WAY NETNICE       what is left of the queues when the process that sets their rates is killed
-udp.py left WAY NETNICE         what `run --json` says without --udp yes
+udp.py floor WAY NETNICE        in a cgroup with a floor of 4 Mb/s, beside a rival; then TCP joins it in the cgroup
+udp.py nothing WAY NETNICE      whether a command without UDP has a process for it
+udp.py two WAY NETNICE          two transfers at once, in a cgroup each
 
 Each packet is acknowledged by a small one. Nothing is sent again: what is acknowledged counts.
 """
@@ -182,17 +184,39 @@ def plain(way: str, _netnice: str) -> None:
 
 
 def run(way: str, netnice: str) -> None:
-    measure(way, [netnice, "run", "--json", "--udp", "yes", "--"])
+    measure(way, [netnice, "run", "--json", "--"])
 
 
-def left(way: str, netnice: str) -> None:
-    low = begun(way, 3, netnice, "run", "--json", "--")
-    print(json.dumps({"told": json.loads(utp.ended(low)[1].splitlines()[-1])}))
+def floor(way: str, netnice: str) -> None:
+    cgroup = os.environ["CGROUP"]
+    subprocess.run([netnice, "attach", cgroup, "--at-least", "4mbit"], check=True, stdout=subprocess.DEVNULL)
+    inside = ["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh"]
+    low = begun(way, 26, *inside)
+    time.sleep(3)
+    other = utp.start(sys.executable, utp.__file__, "rival", way, "22")
+    time.sleep(11)
+    joins = utp.start(*inside, sys.executable, utp.__file__, "rival", way, "11")
+    low_rates, rates, joined = (utp.ended(one)[0] for one in (low, other, joins))
+    found = {"udp": utp.mean(low_rates[7:14]), "udp_beside": utp.mean(low_rates[17:25]), "rival": utp.mean(rates[4:21])}
+    print(json.dumps(found | {"tcp": utp.mean(joined[3:]), "rates": [low_rates, rates, joined]}))
+
+
+def nothing(_way: str, netnice: str) -> None:
+    command = subprocess.Popen([netnice, "run", "--", "sleep", "3"])
+    time.sleep(2)
+    print(json.dumps({"queues": queues(), "processes": len(keepers())}))
+    command.wait()
+
+
+def two(way: str, netnice: str) -> None:
+    both = [begun(way, 8, netnice, "run", "--") for _ in range(2)]
+    rates = [utp.mean(utp.ended(one)[0][4:]) for one in both]
+    print(json.dumps({"slower": min(rates), "sum": sum(rates)}))
 
 
 def attach(way: str, netnice: str) -> None:
     cgroup = os.environ["CGROUP"]
-    subprocess.run([netnice, "attach", cgroup, "--udp", "yes"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([netnice, "attach", cgroup], check=True, stdout=subprocess.DEVNULL)
     low = begun(way, 20, "sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh")
     time.sleep(8)
     other = utp.start(sys.executable, utp.__file__, "rival", way, "12")
@@ -207,17 +231,24 @@ def queues() -> int:
     return sum(name.startswith("nnudp") for _, name in socket.if_nameindex())
 
 
-def killed(way: str, netnice: str) -> None:
-    """Kill the process that governs, of this network namespace alone."""
-    low = begun(way, 10, netnice, "run", "--udp", "yes", "--")
-    time.sleep(5)
-    found = {"queues": queues()}
+def keepers() -> list[int]:
+    """Return the processes that govern UDP in this network namespace."""
     here = pathlib.Path("/proc/self/ns/net").readlink()
+    found = []
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             name = (entry / "comm").read_text().strip()
             if name == "nn-udp" and (entry / "ns/net").readlink() == here:
-                os.kill(int(entry.name), signal.SIGKILL)
+                found.append(int(entry.name))
+    return found
+
+
+def killed(way: str, netnice: str) -> None:
+    low = begun(way, 10, netnice, "run", "--")
+    time.sleep(5)
+    found = {"queues": queues()}
+    for pid in keepers():
+        os.kill(pid, signal.SIGKILL)
     end = time.monotonic() + 3
     while queues() and time.monotonic() < end:
         time.sleep(0.05)

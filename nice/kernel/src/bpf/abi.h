@@ -69,9 +69,11 @@ struct totals {
 	/* Other UDP: data of large packets that passed queues of netnice, or would have. */
 	u64 udp_bytes_sent;
 	u64 udp_bytes_received;
+	/* Packets of other UDP of any size that left, whether or not it is governed. */
+	u64 udp_packets_sent;
 };
 
-/* Settings of a cgroup for uTP (map `utp_groups`, keyed by the cgroup's id). */
+/* Settings of a cgroup for UDP (map `utp_groups`, keyed by the cgroup's id). */
 struct utp_group {
 	struct policy_parameters parameters;
 	u8 sends;    /* data that leaves is governed */

@@ -7,8 +7,8 @@
  *   in   a device's ingress -> the queue of another veth -> its peer -> that veth's ingress -> the device's ingress
  *
  * The peers are in a network namespace of that process, so that all of it goes as the process ends. A packet that crosses into
- * another namespace loses its socket: at the device's egress it is nobody's then, and leaves. One that arrives has a mark
- * on its second way.
+ * another namespace loses its socket: at the device's egress it is nobody's then, and leaves. One that arrives has its group's mark
+ * on its second way: programs of other groups, at the same device, let it pass.
  *
  * Small packets pass by, so that calls, games and DNS do not wait, and so do the long headers of QUIC, which make connections.
  * Of a packet that arrives the socket is not known yet: it is the group's if packets which left have made its ports known.
@@ -17,6 +17,7 @@
 #include <bpf/bpf_helpers.h>
 #include "floors.h"
 #include "maps.h"
+#include "udp_groups.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -24,7 +25,7 @@ char _license[] SEC("license") = "GPL";
 #define ETHERNET_BYTES 14
 #define UDP_BYTES 8
 #define LONG_HEADER 0xc0 /* of QUIC, in the first byte (RFC 8999, 5.1; RFC 9000, 17.2) */
-#define RETURNED 0x6e6e7564
+#define RETURNED 0x6e    /* in the first byte of a mark */
 #define PEERS 1024
 #define FLOWS 4096
 
@@ -95,18 +96,10 @@ struct {
 	__type(value, u8);
 } udp_flows SEC(".maps");
 
-/* The cgroup. */
-struct {
-	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u32);
-} udp_cgroup SEC(".maps");
-
 struct found {
 	struct udp_peer peer;
-	struct udp_flow flow;
-	u32 network_header; /* bytes of its header */
+	struct udp_flow flow; /* without ports in fragments but the first */
+	u32 network_header;   /* bytes of its header */
 	bool large;
 };
 
@@ -213,6 +206,24 @@ static __always_inline int lead(struct __sk_buff *skb, const struct udp_settings
 	return bpf_redirect(queue, 0);
 }
 
+/* Returns the mark of what has passed the group's queue. */
+static __always_inline u32 mark_of(const struct udp_settings *settings)
+{
+	return RETURNED << 24 | (settings->group & 0xffffff);
+}
+
+/* Returns whether a packet that leaves is from a socket of the group, and not a tunnel's, which holds such a packet. */
+static __always_inline bool is_own(struct __sk_buff *skb, const struct udp_settings *settings,
+				   const struct found *found)
+{
+	const struct bpf_sock *socket = udp_socket(skb);
+	__be16 port = found->flow.local_port;
+	u64 group;
+
+	return socket && (!port || socket->src_port == __builtin_bswap16(port)) &&
+	       group_of(skb, &group) && group == settings->group;
+}
+
 /* At both ways of a device. */
 SEC("tc")
 int netnice_udp(struct __sk_buff *skb)
@@ -225,17 +236,18 @@ int netnice_udp(struct __sk_buff *skb)
 	u32 link_header;
 	u8 known = 1;
 
-	if (skb->mark == RETURNED && !leaves) {
-		skb->mark = 0;
+	if (!settings)
+		return TCX_NEXT;
+	if (!leaves && skb->mark >> 24 == RETURNED) {
+		if (skb->mark == mark_of(settings))
+			skb->mark = 0;
 		return TCX_NEXT;
 	}
 	/* What this host forwards is neither. */
-	if (!settings || (!leaves && skb->ingress_ifindex != skb->ifindex))
-		return TCX_NEXT;
-	if (leaves && bpf_skb_under_cgroup(skb, &udp_cgroup, 0) != 1)
+	if (!leaves && skb->ingress_ifindex != skb->ifindex)
 		return TCX_NEXT;
 	link_header = settings->device == skb->ifindex ? settings->link_header : ETHERNET_BYTES;
-	if (!find(skb, &found, link_header, leaves))
+	if (!find(skb, &found, link_header, leaves) || (leaves && !is_own(skb, settings, &found)))
 		return TCX_NEXT;
 	if (leaves) {
 		if (!bpf_map_lookup_elem(&udp_flows, &found.flow))
@@ -301,6 +313,6 @@ int netnice_back_in(struct __sk_buff *skb)
 
 	if (!settings)
 		return TCX_NEXT;
-	skb->mark = RETURNED;
+	skb->mark = mark_of(settings);
 	return bpf_redirect(settings->device, BPF_F_INGRESS);
 }

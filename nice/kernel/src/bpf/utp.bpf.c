@@ -14,11 +14,11 @@
 #include "floors.h"
 #include "maps.h"
 #include "receiver_answer.h"
+#include "udp_groups.h"
 #include "utp.h"
 
 char _license[] SEC("license") = "GPL";
 
-#define DEEPEST_LEVEL 15 /* of a cgroup above that may have settings */
 #define FLOWS 2048 /* the map is not exact in what it forgets, and shares room among processors */
 
 /* IPv4 addresses take the first word. Ports and numbers are as in the packet. */
@@ -39,15 +39,6 @@ struct {
 
 FLOORS(floors_sent, floor_sent)
 FLOORS(floors_received, floor_received)
-
-/* Settings by group; user space writes and removes the entries. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__type(key, u64);
-	__type(value, struct utp_group);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} utp_groups SEC(".maps");
 
 /* No stack has room for one. */
 static const struct utp_flow unknown_flow;
@@ -121,32 +112,6 @@ static __noinline bool find(struct __sk_buff *skb, struct found *found, bool lea
 	found->key.local_port = leaves ? udp.source : udp.destination;
 	found->window = __builtin_bswap32(found->packet.window);
 	return true;
-}
-
-static __always_inline bool is_governed(const struct utp_group *settings)
-{
-	return settings->sends || settings->receives;
-}
-
-/* Returns the settings of the cgroup nearest to the socket that has some; NULL if none has. */
-static __noinline const struct utp_group *group_of(struct __sk_buff *skb, u64 *group)
-{
-	const struct utp_group *settings;
-	int level;
-
-	if (!group)
-		return 0;
-	*group = bpf_skb_cgroup_id(skb);
-	settings = bpf_map_lookup_elem(&utp_groups, group);
-	if (settings || !*group)
-		return settings;
-	for (level = DEEPEST_LEVEL; level >= 0; level--) {
-		*group = bpf_skb_ancestor_cgroup_id(skb, level);
-		settings = *group ? bpf_map_lookup_elem(&utp_groups, group) : 0;
-		if (settings)
-			return settings;
-	}
-	return 0;
 }
 
 /* Returns the connection of a packet that leaves; NULL if there is no memory for it. */
@@ -246,30 +211,25 @@ static __always_inline void govern(struct __sk_buff *skb, struct found *found, s
 	rewrite(skb, found, side, answer);
 }
 
-static __always_inline void departs(struct __sk_buff *skb, struct found *found)
+/* Returns true if the packet is uTP's for certain. */
+static __always_inline bool departs(struct __sk_buff *skb, struct found *found, u64 group,
+				    const struct utp_group *settings, struct totals *sums)
 {
 	u32 now_us = (u32)(bpf_ktime_get_ns() / 1000);
 	struct receiver_segment segment = {};
-	const struct utp_group *settings;
 	struct utp_flow *flow;
-	struct totals *sums;
 	enum utp_clock clock;
-	u64 group;
 	u32 bytes;
 
-	settings = group_of(skb, &group);
-	if (!settings || !is_governed(settings))
-		return;
 	flow = flow_of_departure(found);
 	if (!flow)
-		return;
+		return false;
 	flow->group = group;
-	sums = bpf_map_lookup_elem(&totals, &group);
 	bytes = utp_count(&flow->leaving, &found->packet);
 	clock = utp_follow_clock(flow, found->packet.stamp_us, now_us);
 	if (clock == UTP_CLOCK_SET) {
 		bpf_map_delete_elem(&utp_flows, &found->key);
-		return;
+		return false;
 	}
 	if (clock == UTP_CLOCK_CERTAIN && sums)
 		__sync_fetch_and_add(&sums->utp_connections, 1);
@@ -280,19 +240,44 @@ static __always_inline void departs(struct __sk_buff *skb, struct found *found)
 	if (settings->receives &&
 	    utp_segment_of_departure(flow, &settings->parameters, &found->packet, now_us, &segment))
 		govern(skb, found, sums, &flow->arriving, &segment, floor_received(group));
+	return flow->certain;
 }
 
-static __always_inline void arrives(struct __sk_buff *skb, struct found *found)
+/* A packet of UDP leaves. */
+static __always_inline void leave(struct __sk_buff *skb)
+{
+	const struct utp_group *settings;
+	struct found found = {};
+	struct totals *sums;
+	u64 group;
+
+	settings = group_of(skb, &group);
+	if (!settings || !is_governed(settings))
+		return;
+	sums = bpf_map_lookup_elem(&totals, &group);
+	if (find(skb, &found, true) && departs(skb, &found, group, settings, sums))
+		return;
+	/* By these it is noticed that the group transfers over other UDP (src/udp/watch.rs). */
+	if (sums)
+		__sync_fetch_and_add(&sums->udp_packets_sent,
+				     skb->gso_segs > 1 ? skb->gso_segs : 1);
+}
+
+/* A packet arrives. */
+static __always_inline void arrive(struct __sk_buff *skb)
 {
 	u32 now_us = (u32)(bpf_ktime_get_ns() / 1000);
 	struct receiver_segment segment = {};
+	struct found found = {};
 	const struct utp_group *settings;
 	struct utp_flow *flow;
 	struct totals *sums;
 	u64 group;
 	u32 bytes;
 
-	flow = flow_of_arrival(found);
+	if (!find(skb, &found, false))
+		return;
+	flow = flow_of_arrival(&found);
 	if (!flow)
 		return;
 	group = flow->group;
@@ -300,32 +285,30 @@ static __always_inline void arrives(struct __sk_buff *skb, struct found *found)
 	if (!settings || !is_governed(settings))
 		return;
 	sums = bpf_map_lookup_elem(&totals, &group);
-	bytes = utp_count(&flow->arriving, &found->packet);
-	utp_on_arrival(flow, &found->packet, now_us);
+	bytes = utp_count(&flow->arriving, &found.packet);
+	utp_on_arrival(flow, &found.packet, now_us);
 	if (flow->certain)
 		skb->cb[0] = UTP_RECOGNISED;
 	if (flow->certain && sums)
 		__sync_fetch_and_add(&sums->utp_bytes_received, bytes);
 	if (settings->sends &&
-	    utp_segment_of_arrival(flow, &settings->parameters, &found->packet, now_us, &segment))
-		govern(skb, found, sums, &flow->leaving, &segment, floor_sent(group));
+	    utp_segment_of_arrival(flow, &settings->parameters, &found.packet, now_us, &segment))
+		govern(skb, &found, sums, &flow->leaving, &segment, floor_sent(group));
 }
 
 /* At both ways of an interface, so that the kernel verifies the policy once. */
 SEC("tc")
 int netnice_utp(struct __sk_buff *skb)
 {
-	struct found found = {};
 	bool leaves = !skb->ingress_ifindex;
 
-	/* What this host forwards is neither. */
-	if (!leaves && skb->ingress_ifindex != skb->ifindex)
+	if (leaves) {
+		if (udp_socket(skb))
+			leave(skb);
 		return TCX_NEXT;
-	if (!find(skb, &found, leaves))
-		return TCX_NEXT;
-	if (leaves)
-		departs(skb, &found);
-	else
-		arrives(skb, &found);
+	}
+	/* What this host forwards is not the group's. */
+	if (skb->ingress_ifindex == skb->ifindex)
+		arrive(skb);
 	return TCX_NEXT;
 }

@@ -69,7 +69,7 @@ impl Attacher {
         }
         let receiving = receiving_programs(control);
         let later = settings.udp == Udp::Soon && !utp_program().is_pinned(pins);
-        let utp = (settings.wants_utp() && !later).then(|| utp_is_possible(pins));
+        let utp = (settings.wants_udp() && !later).then(|| utp_is_possible(pins));
         let loads_utp = matches!(utp, Some(Ok(())));
         let there = (!receives || receiving.is_pinned(pins))
             && (!loads_utp || utp_program().is_pinned(pins));
@@ -372,10 +372,10 @@ pub(crate) fn sending_settings(cgroup: &Cgroup, pins: &PinDirectory) -> Option<S
     Some(settings.within(cgroup.id()))
 }
 
-/// Returns the record by which the programs know how to govern uTP of a cgroup. Where neither direction is governed it keeps
+/// Returns the record by which the programs know how to govern UDP of a cgroup. Where neither direction is governed it keeps
 /// the settings of a cgroup above from it.
-fn utp_group(settings: &Settings) -> UtpGroup {
-    let wanted = settings.wants_utp();
+pub(crate) fn utp_group(settings: &Settings) -> UtpGroup {
+    let wanted = settings.wants_udp();
     UtpGroup {
         parameters: settings.netnice_parameters(),
         sends: (wanted && settings.direction.sends()).into(),

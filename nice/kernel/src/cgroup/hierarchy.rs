@@ -256,8 +256,9 @@ impl Cgroup {
         Ok(!self.read("cgroup.events")?.contains("populated 0"))
     }
 
-    /// Waits until no process is in it or below, or until it is removed.
-    pub fn wait_until_empty(&self) -> Result<()> {
+    /// Waits until no process is in it or below, or until it is removed. Meanwhile it calls `look`, which returns after how long it
+    /// is to be called again; `None` for no need.
+    pub fn wait_until_empty(&self, mut look: impl FnMut() -> Option<Duration>) -> Result<()> {
         let waiting = || format!("watching the cgroup {}", self.path);
         let mut file = match self.open_file("cgroup.events", OFlag::O_RDONLY) {
             Err(error) if gone(&error) => return Ok(()),
@@ -275,7 +276,8 @@ impl Cgroup {
             if events.contains("populated 0") {
                 return Ok(());
             }
-            let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+            let wanted = look().unwrap_or(patience).min(patience);
+            let timeout = PollTimeout::try_from(wanted).unwrap_or(PollTimeout::MAX);
             let mut wait = [PollFd::new(file.as_fd(), PollFlags::POLLPRI)];
             match poll(&mut wait, timeout) {
                 Ok(0) => patience = (patience * 2).min(Duration::from_secs(16)),

@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use nix::fcntl::FlockArg;
@@ -20,6 +21,9 @@ use crate::locked_file::{Locked, lock, replace_locked};
 use crate::objects::pin_directory::{self, PinDirectory};
 use crate::runtime::keepers;
 use crate::sockets::{decisions, storage};
+
+/// Between looks for the first process of a cgroup.
+const BEGINNING: Duration = Duration::from_millis(20);
 
 /// Largest record, in bytes: a path and two words.
 const LONGEST: u64 = 8192;
@@ -110,6 +114,19 @@ pub(crate) fn wait_until_released(home: &Path, id: u64) {
     if let Ok(file) = File::open(directory(home).join(id.to_string())) {
         // An error means that there is nothing to wait for.
         let _ = lock(file, FlockArg::LockShared);
+    }
+}
+
+/// Waits until a process is in a cgroup on record, or nobody holds the record.
+pub(crate) fn wait_until_begun(home: &Path, cgroup: &Cgroup) {
+    let released = || {
+        let file = File::open(directory(home).join(cgroup.id().to_string()));
+        file.map_or(true, |file| {
+            lock(file, FlockArg::LockSharedNonblock).is_ok()
+        })
+    };
+    while !cgroup.is_populated().unwrap_or(true) && !released() {
+        thread::sleep(BEGINNING);
     }
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records of the processes that govern UDP: a file in `/run/netnice/udp` for each cgroup, with the token of the process that
-//! is to do it, and what it has to tell. Without the record, or with another token, that process ends.
+//! Records of the processes that govern UDP: a file in `/run/netnice/udp` for each cgroup. In its first line is the token of the
+//! process that is to do it, in the second what there is to tell. Without the record, or with another token, that process ends.
+//! Of an attached cgroup that has transferred nothing yet, the first line has the network namespace to do it in.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::locked_file::replace_locked;
 use crate::objects::pin_directory;
 
 /// The record of a process that governs.
@@ -15,23 +17,40 @@ pub(crate) struct Record {
     token: String,
 }
 
+/// Begins the first line before there is a process.
+const WAITS: &str = "waits in ";
+
 fn path_of(home: &Path, id: u64) -> PathBuf {
     home.join("udp").join(id.to_string())
 }
 
+fn write(home: &Path, id: u64, text: &str) -> io::Result<()> {
+    let path = path_of(home, id);
+    pin_directory::make_directory(&home.join("udp")).map_err(io::Error::other)?;
+    let hidden = path.with_extension("unfinished");
+    replace_locked(&path, &hidden, text).map(drop)
+}
+
+/// Notes that a process is to govern a cgroup once it transfers something, in the network namespace with this number.
+pub(crate) fn wait(home: &Path, id: u64, namespace: u64) -> io::Result<()> {
+    write(home, id, &format!("{WAITS}{namespace}\n"))
+}
+
+/// Returns the network namespace that [`wait`] has noted.
+pub(crate) fn waits(home: &Path, id: u64) -> Option<u64> {
+    let text = fs::read_to_string(path_of(home, id)).ok()?;
+    text.trim_end().strip_prefix(WAITS)?.parse().ok()
+}
+
 impl Record {
     /// Makes the record of the cgroup with this id; a process with an older one ends.
-    pub(crate) fn new(home: &Path, id: u64) -> std::io::Result<Self> {
-        let path = path_of(home, id);
+    pub(crate) fn new(home: &Path, id: u64) -> io::Result<Self> {
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let record = Self {
             token: format!("{}-{}", std::process::id(), now.as_nanos()),
-            path,
+            path: path_of(home, id),
         };
-        pin_directory::make_directory(&home.join("udp")).map_err(std::io::Error::other)?;
-        let hidden = record.path.with_extension("unfinished");
-        fs::write(&hidden, format!("{}\n", record.token))?;
-        fs::rename(&hidden, &record.path)?;
+        write(home, id, &format!("{}\n", record.token))?;
         Ok(record)
     }
 

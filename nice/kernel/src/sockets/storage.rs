@@ -36,7 +36,7 @@ impl SocketStorage {
     pub(crate) fn open(pins: &PinDirectory) -> Result<Self> {
         Ok(Self {
             flows: pins.open_map("flows")?,
-            totals: pins.open_map("totals")?,
+            totals: open_totals(pins)?,
             receptions: pins.open_map("receptions").ok(),
             floors: pins.open_map(FLOORS).ok(),
             utp_groups: pins.open_map(UTP_GROUPS).ok(),
@@ -59,11 +59,7 @@ impl SocketStorage {
 
     /// Returns the sums over the finished connections of a cgroup's sockets, if [`Self::count`] was called.
     pub(crate) fn totals(&self, group: u64) -> Option<Totals> {
-        let bytes = self
-            .totals
-            .lookup(&group.to_ne_bytes(), MapFlags::ANY)
-            .ok()??;
-        bytemuck::try_pod_read_unaligned(&bytes).ok()
+        totals_in(&self.totals, group)
     }
 
     /// Sets the rate that a group gets at least, in bytes per second; 0 for no floor.
@@ -108,6 +104,12 @@ impl SocketStorage {
         }
     }
 
+    /// Returns how UDP of a group is governed.
+    pub(crate) fn utp(&self, group: u64) -> Option<UtpGroup> {
+        let found = (self.utp_groups.as_ref()?).lookup(&group.to_ne_bytes(), MapFlags::ANY);
+        bytemuck::try_pod_read_unaligned(&found.ok()??).ok()
+    }
+
     /// Returns true if uTP of a group is governed with these settings, or nowhere.
     pub(crate) fn has_utp(&self, group: u64, settings: &UtpGroup) -> bool {
         self.utp_groups.as_ref().is_none_or(|groups| {
@@ -144,6 +146,17 @@ impl SocketStorage {
         // A small window would otherwise stay small, as nothing would tune it.
         governed && options::raise_window_clamp(&socket).is_ok()
     }
+}
+
+/// Opens the map of sums alone.
+pub(crate) fn open_totals(pins: &PinDirectory) -> Result<MapHandle> {
+    pins.open_map("totals")
+}
+
+/// Returns the sums of a group in that map.
+pub(crate) fn totals_in(totals: &MapHandle, group: u64) -> Option<Totals> {
+    let bytes = totals.lookup(&group.to_ne_bytes(), MapFlags::ANY).ok()??;
+    bytemuck::try_pod_read_unaligned(&bytes).ok()
 }
 
 fn setting_floor() -> String {

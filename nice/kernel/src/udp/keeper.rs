@@ -20,6 +20,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use super::aggregate::{Aggregate, Bytes, Echo};
 use super::echo::Echoes;
 use super::queue::{Namespaces, Queue, Rate};
+use crate::abi::UtpGroup;
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::cgroup::interfaces::{self, QUEUES, Way};
 use crate::cgroup::link;
@@ -28,10 +29,9 @@ use crate::objects::compiled::Object;
 use crate::objects::parameters::Parameters;
 use crate::objects::pin_directory::PinDirectory;
 use crate::runtime::journal::Kind;
-use crate::runtime::keepers::Record;
+use crate::runtime::keepers::{self, Record};
 use crate::runtime::log;
 use crate::runtime::pins::Pins;
-use crate::settings::{Direction, Settings};
 
 /// In which the command's first process is in its cgroup.
 const START: Duration = Duration::from_secs(30);
@@ -132,28 +132,30 @@ pub(super) fn attempt(pins: &PinDirectory) -> Result<()> {
     })
 }
 
-/// Governs until the cgroup is gone, or empty if netnice has made it, or until the record is another's.
+/// Governs as `wanted` until the cgroup is gone, or empty if netnice has made it, or until the record is another's.
 pub(super) fn run(
     path: &str,
     id: u64,
-    settings: &Settings,
+    wanted: &UtpGroup,
     kind: Kind,
     record: Record,
-    stderr: File,
+    stderr: Option<File>,
 ) {
     let Ok(pins) = Pins::open() else { return };
     // The cgroup in which this process was started may be governed, or end with a session.
     if let Ok(root) = Hierarchy::find().and_then(|all| all.open("/")) {
         let _ = root.enter(std::process::id() as i32);
     }
+    let ways = [(Way::Out, wanted.sends), (Way::In, wanted.receives)];
+    let ways = ways.into_iter().filter(|(_, wanted)| *wanted != 0);
     let mut keeper = Keeper {
         path: path.to_owned(),
         id,
         kind,
         record,
         stderr,
-        parameters: settings.netnice_parameters(),
-        ways: ways(settings.direction),
+        parameters: wanted.parameters,
+        ways: ways.map(|(way, _)| way).collect(),
         silent: HashMap::new(),
         looked: HashMap::new(),
     };
@@ -162,16 +164,11 @@ pub(super) fn run(
             keeper.record.tell(&format!("not governed: {error}"));
         }
     }
-    let _ = pins.close();
-}
-
-/// Returns the ways of packets with a direction.
-fn ways(direction: Direction) -> Vec<Way> {
-    match direction {
-        Direction::Both => vec![Way::Out, Way::In],
-        Direction::Send => vec![Way::Out],
-        Direction::Receive => vec![Way::In],
+    // Whoever has removed the cgroup may have done so before the record was made.
+    if keeper.cgroup().is_none() {
+        keepers::forget(pins.home(), id);
     }
+    let _ = pins.close();
 }
 
 struct Keeper {
@@ -179,7 +176,8 @@ struct Keeper {
     id: u64,
     kind: Kind,
     record: Record,
-    stderr: File,
+    /// Where it was asked for in so many words.
+    stderr: Option<File>,
     parameters: Parameters,
     ways: Vec<Way>,
     /// Peers that do not answer, and since when.
@@ -190,9 +188,11 @@ struct Keeper {
 
 impl Keeper {
     fn say(&mut self, text: &str) {
-        // Nobody may read it any more.
-        let _ = writeln!(self.stderr, "netnice: {text}");
-        log::warn(&format!("of the commands in {}: {text}", self.path));
+        if let Some(stderr) = &mut self.stderr {
+            // Nobody may read it any more.
+            let _ = writeln!(stderr, "netnice: {text}");
+            log::warn(&format!("of the commands in {}: {text}", self.path));
+        }
     }
 
     fn cgroup(&self) -> Option<Cgroup> {
@@ -208,6 +208,7 @@ impl Keeper {
             let populated = self.cgroup().map(|cgroup| cgroup.is_populated());
             match (self.kind, populated) {
                 (Kind::Attached, found) => return found.is_some(),
+                (Kind::Made, None) => return false,
                 (Kind::Made, Some(Ok(true))) => return true,
                 _ if begun.elapsed() > START => return false,
                 _ => thread::sleep(LOOK),
@@ -224,10 +225,6 @@ impl Keeper {
     fn govern(&mut self, pins: &PinDirectory) -> Result<()> {
         let programs = Programs::load(pins)?;
         let namespaces = Namespaces::new()?;
-        let Some(cgroup) = self.cgroup() else {
-            return Ok(());
-        };
-        programs.set_cgroup(&cgroup)?;
         programs.set(&UdpSettings {
             group: self.id,
             ..UdpSettings::default()
@@ -626,8 +623,7 @@ impl Path {
             let told = one.aggregate.told();
             let wanted = told.rate.max(one.floor);
             let before = queue.rate();
-            if before
-                .is_some_and(|before| before.rate.abs_diff(wanted) * RATE_PARTS <= before.rate)
+            if before.is_some_and(|before| before.rate.abs_diff(wanted) * RATE_PARTS <= before.rate)
             {
                 continue;
             }
@@ -643,9 +639,7 @@ impl Path {
             } else {
                 PAIR_BYTES
             };
-            let burst = pair
-                .max(self.device.packet())
-                .max((wanted / 1000) as u32);
+            let burst = pair.max(self.device.packet()).max((wanted / 1000) as u32);
             let rate = Rate {
                 rate: wanted,
                 burst,
@@ -765,18 +759,6 @@ impl Programs {
             )
             .map_err(libbpf)
             .doing(|| "setting where packets wait".to_owned())
-    }
-
-    fn set_cgroup(&self, cgroup: &Cgroup) -> Result<()> {
-        let descriptor = cgroup.as_fd().as_raw_fd() as u32;
-        self.map("udp_cgroup")
-            .update(
-                &0_u32.to_ne_bytes(),
-                &descriptor.to_ne_bytes(),
-                MapFlags::ANY,
-            )
-            .map_err(libbpf)
-            .doing(|| format!("setting the cgroup {}", cgroup.path()))
     }
 
     fn counts(&self, way: Way) -> Counts {

@@ -49,7 +49,7 @@ File:
   direction = \"both\"
   no_dscp = false
   no_quic = false
-  udp = \"yes\"            # or \"no\"; without this key, only uTP is governed, if possible
+  udp = \"yes\"            # or \"no\"; without this key, UDP is governed if possible
   only = \"22:00-06:00\"   # low priority in these hours of local time, else best effort
   parameters = { threshold = \"2ms\", at_least = \"2mbit\" }
 

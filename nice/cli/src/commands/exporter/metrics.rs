@@ -152,6 +152,8 @@ metrics! {
     utp_received: Family<Group, Counter>, "utp_received" [Unit::Bytes], "Bytes of data that arrived over uTP";
     udp_sent: Family<Group, Counter>, "udp_sent" [Unit::Bytes], "Bytes of large packets that left over other UDP";
     udp_received: Family<Group, Counter>, "udp_received" [Unit::Bytes], "Bytes of large packets that arrived over other UDP";
+    udp_packets: Family<Group, Counter>, "udp_sent" [Unit::Other("packets".to_owned())],
+        "Packets that left over other UDP, whether or not it is governed";
     yields: Family<Directed, Counter>, "yields", "Number of times that connections yielded to others";
     gave_way: Family<ByCause, Counter>, "gave_way", "Number of times that connections yielded to others, by cause, where the control tells it";
     ungoverned: Family<Group, Counter>, "ungoverned_connections",
@@ -213,12 +215,13 @@ impl Metrics {
             let received = self.utp_received.get_or_create(group);
             received.inc_by(added.utp_bytes_received);
         }
-        if added.udp_bytes_sent + added.udp_bytes_received > 0 || self.udp_sent.get(group).is_some()
-        {
+        if added.moved_other_udp() || self.udp_sent.get(group).is_some() {
             let sent = self.udp_sent.get_or_create(group);
             sent.inc_by(added.udp_bytes_sent);
             let received = self.udp_received.get_or_create(group);
             received.inc_by(added.udp_bytes_received);
+            let packets = self.udp_packets.get_or_create(group);
+            packets.inc_by(added.udp_packets_sent);
         }
         for (direction, started, yields, gave_way) in [
             (
@@ -286,6 +289,7 @@ impl Metrics {
         self.utp_received.remove(group);
         self.udp_sent.remove(group);
         self.udp_received.remove(group);
+        self.udp_packets.remove(group);
         self.retransmitted.remove(group);
         self.ungoverned.remove(group);
         for direction in [Direction::Sending, Direction::Receiving] {
