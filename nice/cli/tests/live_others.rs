@@ -118,6 +118,21 @@ fn attach_names_the_program_that_carries_the_traffic() {
     drop(carrier);
     let said = say(&mut netnice(&["attach", cgroup.path()]));
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    // pasta sees no file that its command line names; TUNSETIFF with IFF_TAP.
+    let script = "import fcntl, time; device = open('/dev/net/tun', 'r+b', 0); \
+                  fcntl.ioctl(device, 0x400454ca, b'tap0'.ljust(16, bytes(1)) + bytes([2, 16]) + bytes(22)); \
+                  open('/proc/self/comm', 'w').write('pasta'); time.sleep(300)";
+    let namespace = format!("--net=/proc/{}/ns/net", inside.pid());
+    let carrier = Command::new("nsenter")
+        .args([&namespace, "python3", "-c", script])
+        .spawn();
+    let carrier = Process(carrier.unwrap());
+    eventually("a device", || {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", carrier.pid()));
+        name.is_ok_and(|name| name == "pasta\n")
+    });
+    let said = say(&mut netnice(&["attach", cgroup.path()]));
+    said.ended_in_one_line(0, &format!("process {} (pasta) carries", carrier.pid()));
     output(&mut netnice(&["detach", cgroup.path()]));
 }
 

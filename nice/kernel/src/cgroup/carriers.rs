@@ -3,12 +3,13 @@
 //! behind such a program the connections of a container end, and it opens others to the network.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 
 use crate::cgroup::hierarchy::{self, Cgroup};
 use crate::error::Result;
-use crate::sockets::process;
+use crate::sockets::process::{self, Handle};
 
 /// Names of the programs (`/proc/PID/comm`).
 const NAMES: [&str; 4] = ["slirp4netns", "pasta", "pasta.avx2", "rootlesskit"];
@@ -32,7 +33,8 @@ pub fn of(cgroup: &Cgroup) -> Result<Vec<Carrier>> {
         .collect();
     let carrier = |pid: i32| {
         let name = process::name(pid)?;
-        let carries = NAMES.contains(&name.as_str()) && serves(pid, &namespaces);
+        let carries = NAMES.contains(&name.as_str())
+            && (is_called_with(pid, &namespaces) || holds_device(pid, &namespaces));
         let cgroup = hierarchy::path_of(pid).ok()??;
         carries.then_some(Carrier { pid, name, cgroup })
     };
@@ -41,7 +43,7 @@ pub fn of(cgroup: &Cgroup) -> Result<Vec<Carrier>> {
 }
 
 /// Returns true if the command line of a process names one of these network namespaces, by a process in it or by a path.
-fn serves(pid: i32, namespaces: &HashSet<u64>) -> bool {
+fn is_called_with(pid: i32, namespaces: &HashSet<u64>) -> bool {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = line.split(|byte| *byte == 0).skip(1);
     words
@@ -55,5 +57,35 @@ fn serves(pid: i32, namespaces: &HashSet<u64>) -> bool {
                 Err(_) => return false,
             };
             fs::metadata(path).is_ok_and(|found| namespaces.contains(&found.ino()))
+        })
+}
+
+/// Returns true if a process has a TUN device in one of these network namespaces open. The path in the command line of pasta does
+/// not tell: it hides all files from itself.
+fn holds_device(pid: i32, namespaces: &HashSet<u64>) -> bool {
+    /// `_IO('T', 227)` of linux/if_tun.h.
+    const TUNGETDEVNETNS: libc::Ioctl = 0x54e3;
+    let Ok(handle) = Handle::open(pid) else {
+        return false;
+    };
+    let entries = fs::read_dir(format!("/proc/{pid}/fdinfo"));
+    let descriptors = entries.into_iter().flatten().filter_map(|entry| {
+        let entry = entry.ok()?;
+        let text = fs::read_to_string(entry.path()).ok()?;
+        let is_device = text.lines().any(|line| line.starts_with("iff:"));
+        is_device.then(|| entry.file_name().to_str()?.parse::<RawFd>().ok())?
+    });
+    descriptors
+        .filter_map(|descriptor| handle.copy_descriptor(descriptor).ok())
+        .any(|device| {
+            // SAFETY: the request takes no argument.
+            let namespace = unsafe { libc::ioctl(device.as_raw_fd(), TUNGETDEVNETNS) };
+            if namespace < 0 {
+                return false;
+            }
+            // SAFETY: the kernel has just created this descriptor for the caller.
+            let namespace = File::from(unsafe { OwnedFd::from_raw_fd(namespace) });
+            let found = namespace.metadata();
+            found.is_ok_and(|found| namespaces.contains(&found.ino()))
         })
 }
