@@ -11,6 +11,7 @@ use netnice_link::EmulatedLink;
 use serde::Serialize;
 
 use super::demo;
+use super::laboratory;
 use super::version::Version;
 use netnice_terminal::{style, text};
 
@@ -133,21 +134,34 @@ fn add_commands(findings: &mut Findings) {
         (Standing::Works, run, _) => run,
         (link, _, _) => link.clone(),
     };
+    let laboratory = match laboratory::is_installed() {
+        true => Standing::Works,
+        false => needs_laboratory(),
+    };
+    let lab = match &laboratory {
+        Standing::Works => link.clone(),
+        missing => missing.clone(),
+    };
     findings.commands.extend([
-        ("link", link.clone()),
-        ("lab", link),
+        ("link", link),
+        ("lab", lab),
         ("demo", demo),
         ("apply", attach.clone()),
         ("oci-hook", attach.clone()),
         ("nri", attach.clone()),
         ("probe", attach),
         ("exporter", status),
-        ("sim", Standing::Works),
-        ("compare", Standing::Works),
         ("plot", Standing::Works),
-        ("reproduce", Standing::Works),
-        ("judge", Standing::Works),
+        ("sim", laboratory.clone()),
+        ("compare", laboratory.clone()),
+        ("reproduce", laboratory.clone()),
+        ("judge", laboratory),
     ]);
+}
+
+/// The standing of the laboratory's commands where its program is not next to this one.
+fn needs_laboratory() -> Standing {
+    Standing::NeedsPrograms("install the package netnice-lab".into())
 }
 
 /// Returns what a report of a mistake needs beside the findings. Files that cannot be read are left out.
@@ -241,13 +255,16 @@ fn lines(findings: &Findings) -> String {
     for (heading, standing) in [
         ("works here", Standing::Works),
         ("needs root", Standing::NeedsRoot),
+        ("needs the package netnice-lab", needs_laboratory()),
     ] {
         let names = those(&standing);
         if !names.is_empty() {
             lines += &format!("{heading}: {names}\n");
         }
     }
-    for (command, standing) in &findings.commands {
+    let listed = needs_laboratory();
+    let others = findings.commands.iter();
+    for (command, standing) in others.filter(|(_, standing)| *standing != listed) {
         if let Standing::Fails(reason) = standing {
             let line = format!("`netnice {command}` does not work: {reason}");
             lines += &format!("{}\n", style::bad(line));

@@ -69,6 +69,11 @@ pub fn pass(name: &str, arguments: &[OsString]) -> Result<ExitCode> {
     Err(becoming.exec()).with_context(|| format!("running {}", program.display()))
 }
 
+/// Returns true if the laboratory's program is there.
+pub fn is_installed() -> bool {
+    program().is_ok()
+}
+
 /// Finds the program beside this one, and nowhere else: root must not run what a variable or a directory of others names.
 fn program() -> Result<PathBuf> {
     let own = std::env::current_exe().context("finding this program's directory")?;
