@@ -88,7 +88,9 @@ const PRESETS: [Preset; 16] = [
         name: "podman",
         services: &["podman.service", "podman-auto-update.service"],
         patterns: &[],
-        limit: Some("a pull by hand runs in its caller's cgroup: netnice run -- podman pull IMAGE"),
+        limit: Some(
+            "a pull by hand runs in its caller's cgroup: sudo netnice run -- podman pull IMAGE",
+        ),
     },
     Preset {
         name: "ollama",
@@ -112,7 +114,9 @@ const PRESETS: [Preset; 16] = [
         name: "flatpak",
         services: &["flatpak-system-helper.service"],
         patterns: &["app-flatpak-update*"],
-        limit: Some("an update by hand runs in its caller's cgroup: netnice run -- flatpak update"),
+        limit: Some(
+            "an update by hand runs in its caller's cgroup: sudo netnice run -- flatpak update",
+        ),
     },
     Preset {
         name: "steam",
@@ -142,7 +146,9 @@ const PRESETS: [Preset; 16] = [
         name: "apt",
         services: &["apt-daily.service", "apt-daily-upgrade.service"],
         patterns: &[],
-        limit: Some("an update by hand runs in its caller's cgroup: netnice run -- apt-get update"),
+        limit: Some(
+            "an update by hand runs in its caller's cgroup: sudo netnice run -- apt-get update",
+        ),
     },
 ];
 

@@ -156,7 +156,15 @@ fn in_words(arguments: &Arguments, control: Control, outcome: &Outcome) -> Strin
         match arguments.off {
             true => "best effort again".to_owned(),
             // The window of an open connection is not governed: its scale is chosen at connect.
-            false => format!("{} now for what they send", standing(control)),
+            false => format!(
+                "{} now for what {}",
+                standing(control),
+                if outcome.sockets == 1 {
+                    "it sends"
+                } else {
+                    "they send"
+                }
+            ),
         },
     );
     words += match (outcome.future, &outcome.attached) {

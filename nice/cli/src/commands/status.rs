@@ -390,7 +390,7 @@ impl View {
         }
         if connections.is_empty() {
             return format!(
-                "{attached}no connection has low priority now: `netnice run -- COMMAND` gives it to \
+                "{attached}no TCP connection has low priority now: `netnice run -- COMMAND` gives it to \
                  a command, `netnice renice --pid PID` to a running one"
             );
         }
