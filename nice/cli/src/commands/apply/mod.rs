@@ -259,9 +259,11 @@ impl Change {
                 text::count(sockets as u64, "open TCP socket")
             ),
         };
-        let starts = match self.services.is_empty() {
-            true => "",
-            false => " and each time it starts",
+        let is_user = target.starts_with("user ");
+        let starts = match (self.services.is_empty(), is_user) {
+            (true, _) => "",
+            (false, true) => " and at each login",
+            (false, false) => " and each time it starts",
         };
         let standing = self.standing;
         Some(match self.result {
@@ -269,7 +271,11 @@ impl Change {
             Outcomes::Absent => format!("{target} does not exist here now"),
             Outcomes::Waiting => {
                 let has = would("will have", "would have");
-                format!("{target} {has} {standing} each time it starts; it does not run now")
+                let when = match is_user {
+                    true => "at each login; not logged in now",
+                    false => "each time it starts; it does not run now",
+                };
+                format!("{target} {has} {standing} {when}")
             }
             Outcomes::Attached => {
                 let has = would("has", "would have");
