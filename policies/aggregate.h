@@ -78,7 +78,8 @@ POLICY_INLINE u32 aggregate_packets(u64 bytes)
 /* Returns the rate that the policy wants, in bytes per second. */
 POLICY_INLINE u64 aggregate_wanted_rate(const struct aggregate *state)
 {
-	u32 window_us = policy_max(state->rtt_us, 1);
+	/* It holds until the next reply: on a path shorter than that the queue would take many windows. */
+	u32 window_us = policy_max(state->rtt_us, AGGREGATE_LEAST_ECHO_US);
 	u32 packets = state->cwnd;
 	u32 excess = state->ack.in_flight > packets ? state->ack.in_flight - packets : 0;
 	u64 rate;
@@ -117,7 +118,8 @@ POLICY_INLINE void aggregate_begin(struct aggregate *state, const struct policy_
 				   u32 arrives, u32 now_us, u32 rtt_us,
 				   const struct aggregate_bytes *bytes, u64 rate)
 {
-	u64 window = rate * rtt_us / AGGREGATE_US_PER_S;
+	/* Its packets may stand in the path's queue: half of the rate lets them leave. */
+	u64 window = rate * rtt_us / AGGREGATE_US_PER_S / 2;
 
 	netnice_init(&state->policy, wanted);
 	state->arrives = arrives;
