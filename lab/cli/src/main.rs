@@ -13,7 +13,7 @@ use netnice_terminal::{failure, usage, write_signals};
 
 /// The laboratory of netnice: transports on simulated and emulated links, judged and compared.
 ///
-/// `netnice sim`, `netnice lab`, `netnice compare`, `netnice judge` and `netnice reproduce` are these commands.
+/// `netnice sim`, `netnice lab`, `netnice compare`, `netnice judge` and `netnice reproduce` call these commands.
 #[derive(Debug, Parser)]
 // People call it as `netnice sim` and the like.
 #[command(

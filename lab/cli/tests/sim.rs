@@ -114,7 +114,7 @@ fn one_value_of_a_sweep_each_is_compared() {
         "Settings that differ, A / B:",
         "  links.bottleneck.rate: 1mbit / 2mbit",
         "  flows.bulk.count: not set / 3",
-        "*  the 95 % confidence intervals have nothing in common",
+        "*  the 95 % confidence intervals do not overlap",
     ] {
         assert!(table.contains(line), "{table}");
     }

@@ -51,7 +51,7 @@ pub struct Row {
     pub b: Estimate,
     /// The second's mean over the first's; `None` where the first's is zero.
     pub ratio: Option<f64>,
-    /// The 95 % confidence intervals have nothing in common; `None` where one of them is not known.
+    /// The 95 % confidence intervals do not overlap; `None` where one of them is not known.
     pub intervals_apart: Option<bool>,
     /// The means differ by more than 10 % of the first.
     pub notable: bool,

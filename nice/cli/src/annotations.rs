@@ -16,10 +16,10 @@ macro_rules! annotations_help {
     () => {
         "\
 Annotations:
-  netnice.dev/priority   low: the container has low priority; the others need it
+  netnice.dev/priority   low: the container has low priority; the other annotations need this one
   netnice.dev/control    congestion control of low priority, as --control of netnice attach
   netnice.dev/direction  both, send or receive, as --direction of netnice attach
-  netnice.dev/quic       refuse: UDP to port 443 is refused, as by --no-quic of netnice attach
+  netnice.dev/quic       refuse: netnice refuses UDP to port 443, as --no-quic of netnice attach does
 
 "
     };

@@ -28,12 +28,12 @@ pub struct LowPriority {
     /// last
     #[arg(long)]
     no_dscp: bool,
-    /// Direction in which data has low priority. Governing received data needs root. The policy is that of --control if
-    /// it is netnice, tcplp or hstcplp, otherwise netnice's [default: both]
+    /// Direction in which data has low priority. Governing received data needs root; the policy of --control governs it
+    /// if this is netnice, tcplp or hstcplp, otherwise netnice's policy [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,
-    /// Whether to govern UDP, as root only: uTP (BitTorrent) by its window, and QUIC and all other UDP by a queue. With
-    /// `yes` it is an error if that is impossible. `refuse` is --no-quic [default: if possible]
+    /// Whether to govern UDP, as root only: uTP (BitTorrent) by its window, and QUIC and all other UDP by a queue. `yes`
+    /// fails if that is impossible. `refuse` is --no-quic [default: if possible]
     #[arg(
         long,
         value_enum,

@@ -21,15 +21,15 @@ use netnice_terminal::text::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
-  A scenario simulated, and on this kernel:
+  Compare a scenario in the simulator and on this kernel:
       netnice sim scenarios/two_reno.toml --out results/sim
       netnice lab scenarios/two_reno.toml --out results/lab
       netnice compare results/sim results/lab
 
-  Two versions, by the summaries that they printed:
+  Compare two versions by the summaries that they printed:
       netnice compare before.json after.json --json
 
-  One scenario with two controls, and what they do to a call:
+  Compare two controls in one scenario, and their effect on a call:
       netnice sim home.toml --set flows.backup.congestion_control=cubic --out results/cubic
       netnice sim home.toml --set flows.backup.congestion_control=netnice --out results/netnice
       netnice compare results/cubic results/netnice --differing
@@ -40,7 +40,7 @@ the swept values. A field with one value in A and another in B does not count as
 with all other settings that differ. Figures that only A or B has are omitted.
 
 Marks:
-  *  the 95 % confidence intervals have nothing in common
+  *  the 95 % confidence intervals do not overlap
   !  the means differ by more than 10 % of A's
 
 Exit codes: 0 done, even if A and B differ; 1 failed; 2 wrong usage.";
@@ -56,11 +56,11 @@ pub struct Arguments {
     /// Also show links with little traffic, and figures that are zero in both
     #[arg(long)]
     all: bool,
-    /// Show only figures with this text in object and name: `backup`, `web page time`; implies --all. Can be repeated:
-    /// a figure needs one of the texts
+    /// Show only figures whose object and name contain this text (`backup`, `web page time`); implies --all. Can be
+    /// repeated: a figure then needs one of the texts
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// Show only figures that differ significantly (marked *), or if each set has one run, those marked !
+    /// Show only figures that differ significantly (marked *), or, if each set has one run, those marked !
     #[arg(long)]
     differing: bool,
     /// Print JSON, with all figures that --only and --differing select
@@ -291,7 +291,7 @@ impl Side {
 }
 
 /// The marks, for below the tables.
-const LEGEND: &str = "*  the 95 % confidence intervals have nothing in common    !  the means differ by more than 10 % of A's";
+const LEGEND: &str = "*  the 95 % confidence intervals do not overlap    !  the means differ by more than 10 % of A's";
 /// Differences at the head, and letters of a value there.
 const MOST_DIFFERENCES: usize = 20;
 const LONGEST_VALUE: usize = 60;

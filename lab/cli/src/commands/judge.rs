@@ -81,8 +81,8 @@ pub struct Arguments {
     /// Run on this kernel, in real time, on paths of at most 100 Mb/s; needs root
     #[arg(long)]
     lab: bool,
-    /// Instead, search in the simulator for the environments in which the controls are worst, within the published
-    /// ranges (`--list --search` prints them) or those of this file
+    /// Search in the simulator for the environments in which the controls are worst, within the published ranges
+    /// (`--list --search` prints them) or the ranges in FILE
     #[arg(
         long,
         value_name = "FILE",

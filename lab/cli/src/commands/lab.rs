@@ -44,17 +44,17 @@ Examples:
 Real parts:
   Each node at an end of a flow is a network namespace with this kernel's TCP and UDP; programs there send and \
   receive. The simulator's code computes the network between them, with all links and queues of the scenario, and \
-  moves the real packets. If this kernel cannot do something in the scenario, that is an error before the first run.
+  moves the real packets. If the scenario needs what this kernel lacks, the command fails before the first run.
 
   Figures are valid only if the machine hands packets over in time. netnice marks a run NOT TRUSTWORTHY, here and in \
   its results, if packets were late or lost outside the queues, or if its --events have gaps because the disk was too \
   slow.
 
-The directory of --out is as in `netnice sim`; each run's `lab` says how far it can be trusted. Needs root. Labs that \
-run at the same time do not interfere; nothing is left behind, however a lab ends.
+The directory of --out is as in `netnice sim`; the field `lab` of each run says how far its figures can be trusted. \
+Needs root. Labs that run at the same time do not interfere; nothing is left behind, however a lab ends.
 
-Exit codes: 0 done, 1 failed, or events missing in a record, 2 wrong usage, or a scenario with mistakes or beyond this \
-kernel; 130 interrupted.";
+Exit codes: 0 done; 1 failed, or events are missing in a record; 2 wrong usage, or the scenario has mistakes or needs \
+what this kernel lacks; 130 interrupted.";
 
 /// Run a scenario on this kernel: real TCP over an emulated network.
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ pub struct Arguments {
     jobs: NonZeroUsize,
     /// For each run, write arrivals, drops, marks and deliveries of packets at this link to events.parquet, like
     /// `netnice sim --events`; `all` for all links; can be repeated. `NAME (reverse)` is the reverse path. --resume
-    /// repeats finished runs without this file, or with gaps in it
+    /// repeats a finished run if this file is missing or has gaps
     #[arg(long, value_name = "LINK", requires = "out")]
     events: Vec<String>,
     #[command(flatten)]

@@ -28,21 +28,21 @@ Figures of results, as far as these have the data:
                     values are names or have several units
   goodput_by_flow, mos_by_flow, page_time_by_flow, completion_by_flow,
   bit_rate_by_flow, stall_time_by_flow
-                    the same of goodputs, calls, pages, arriving transfers and
+                    the same for goodputs, calls, pages, arriving transfers and
                     videos
   response_times    mean response time of web objects by size
   completion_times  cumulative distribution of the completion times of arriving
                     transfers, of all seeds together; in a sweep another file
                     for each class of sizes
   cwnd, goodput, queue_packets, queue_delay
-                    time series where the scenario has a sampling interval, of
-                    the first point of a sweep, or of those that --point
-                    chooses, together: means over the seeds, with 95 %
-                    confidence intervals, or with each seed where there are
-                    fewer than five
+                    time series, if the scenario has a sampling interval, of
+                    the first point of a sweep, or in one figure of the points
+                    that --point chooses: means over the seeds, with 95 %
+                    confidence intervals, or with fewer than five seeds each
+                    seed
 
 queue_delay is the backlog divided by the link's rate; while the link is down, packets wait longer. A retransmission \
-that fills a hole brings all data behind it into order at once, so goodput over time has peaks. If peaks exceed twice \
+that fills a hole brings all data behind it into order at once, so goodput over time has peaks. If they exceed twice \
 the 99th percentile, the axis ends at 1.25 times that limit, and the caption has the largest value. Curves of fewer \
 than 200 values above zero are not cut.
 
@@ -68,8 +68,8 @@ pub struct Arguments {
     /// Format of the files
     #[arg(long, value_enum, default_value_t = Format::Svg)]
     format: Format,
-    /// Draw only points of the sweep with this value: KEY is a swept field or the end of its name, and VALUE a value or
-    /// the name in a table. If a field is given several values, any of them
+    /// Draw only points of the sweep with this value: KEY is a swept field or the end of its name, VALUE is a value or
+    /// its name in a table. Can be repeated: points then need one of the values given for each field
     #[arg(long, value_name = "KEY=VALUE", value_parser = wanted)]
     point: Vec<plot::Wanted>,
     /// Directory for the files [default: plots in the directory of the results, or the directory of FILE.json]

@@ -50,13 +50,13 @@ Examples:
 
 Output: for each value that a paper reports, the paper's figure, ours with its 95 % confidence \
 interval, and the verdict:
-  reproduced                       ours is the paper's, within a tolerance that
-                                   is written down
-  same conclusion, other figure    it is not, but what the paper concludes from
-                                   it holds
+  reproduced                       our value is within a tolerance of the paper's,
+                                   chosen before the runs
+  same conclusion, other figure    it is not, but the paper's conclusion from the
+                                   value holds
   not reproduced                   neither; the reason is given below
-  fitted                           a setting that the paper leaves open was chosen
-                                   by this value; it is counted apart
+  fitted                           the value served to choose a setting that the
+                                   paper leaves open; it is counted separately
 A `?` means that the interval crosses the bound: more runs may change the verdict.
 
 With --lab a line below each value gives this kernel's value, or the reason why it has none. A value is measured if \
@@ -67,13 +67,13 @@ and 18,000 packets per second. A run in which the machine was late is repeated u
 still late, it is NOT TRUSTWORTHY.
 
 The directory of --out:
-  report.html      the report: every table and figure beside the papers', in one
+  report.html      the report: every table and figure next to the papers', in one
                    file for any browser
   outcomes.json    verdicts, figures, tables; those of earlier calls for other
                    ids stay
   studies/         results of each scenario, as `netnice sim --out` makes them;
                    `netnice plot` draws them
-  lab/             the same of the kernel
+  lab/             results of the kernel's runs, in the same form
 
 Only --lab needs root. Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage; 130 interrupted.";
 
@@ -109,8 +109,8 @@ pub struct Arguments {
     /// With --lab, number of runs at a time: more than one only if this machine still hands packets over in time
     #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "1", value_parser = text::at_least_one)]
     lab_jobs: NonZeroUsize,
-    /// With --lab, maximum number of repetitions of a run in which this machine was late; with --resume, finished runs
-    /// are also repeated
+    /// With --lab, maximum number of repetitions of a run in which this machine was late; with --resume this includes
+    /// finished runs
     #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "2",
         value_parser = text::whole_number::<u32>(0..=100))]
     lab_repeats: u32,

@@ -54,15 +54,15 @@ The directory of --out:
   scenario.toml    the scenario
   runs/            one JSON file for each run, with all figures and time series
   series/          with --series parquet, and from a million samples on: one
-                   Parquet file for each run, with its time series, which then
-                   are nowhere else
+                   Parquet file for each run with its time series, which are
+                   then in no other file
   summary.json     means over the seeds with 95 % confidence intervals
-  SHA256SUMS       checksums of runs/ and series/; --resume makes runs again
+  SHA256SUMS       checksums of runs/ and series/; --resume repeats runs
                    whose files differ
   traces/          for each run, a file for each link of --pcap, or all.pcapng
                    for all, events.parquet with the links of --events, and
                    decisions.jsonl of --decisions
-  *.csv            the same, and flows, queues, colours of packets, response
+  *.csv            the summary, and flows, queues, colours of packets, response
                    times, distributions of completion times and time series
                    of all runs
 
@@ -89,16 +89,16 @@ pub struct Arguments {
     jobs: Option<NonZeroUsize>,
     /// Write the packets of this link as a pcapng file for each run; can be repeated. `NAME (reverse)` is the reverse
     /// path. `all` writes the packets of all links to one file, all.pcapng, in time order, with an interface for each
-    /// link. --resume repeats finished runs without this file
+    /// link. --resume repeats a finished run if this file is missing
     #[arg(long, value_name = "LINK", requires = "out")]
     pcap: Vec<String>,
     /// For each run, write arrivals, drops, marks and deliveries of packets at this link to events.parquet; `all` for
-    /// all links; can be repeated. It takes a tenth of the space of --pcap. --resume repeats finished runs without this
-    /// file
+    /// all links; can be repeated. It takes a tenth of the space of --pcap. --resume repeats a finished run if this
+    /// file is missing
     #[arg(long, value_name = "LINK", requires = "out")]
     events: Vec<String>,
     /// For each run, write netnice's decisions to decisions.jsonl: each change of a connection's phase, with its
-    /// reason, windows and delays, and in words. --resume repeats finished runs without this file
+    /// reason, windows and delays, and in words. --resume repeats a finished run if this file is missing
     #[arg(long, requires = "out")]
     decisions: bool,
     #[command(flatten)]

@@ -31,11 +31,11 @@ Examples:
 Names:
   docker, containerd, crio, k3s, rke2, k0s, podman, ollama, snapd, packagekit, flatpak, steam, transmission, \
   qbittorrent, deluge and apt stand for the services and cgroups in which these programs transfer. netnice attaches \
-  all of them that exist, and prints which it attached and what it does not cover. For a cgroup at the top level with \
-  such a name, write /NAME.
+  those that exist, and prints the cgroups that it attached and the transfers that it does not cover. For a cgroup at \
+  the top level with such a name, write /NAME.
 
 Duration:
-  An attachment lasts until `netnice detach`, until the cgroup is removed (systemd removes a service's when the \
+  An attachment lasts until `netnice detach`, until the cgroup is removed (systemd removes a service's cgroup when the \
   service stops), or until the system stops. With --persist a systemd drop-in (50-netnice.conf) attaches the service \
   each time it starts: ExecStartPre= runs this program at its present path. If attaching fails, the service still \
   starts. `netnice detach` removes the drop-in.";

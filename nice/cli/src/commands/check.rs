@@ -19,7 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   Check as the current user, and as root:
       netnice check; sudo netnice check
-  In a script, whether one command works:
+  In a script, find out whether a command works:
       netnice check --json | jq -e '.commands[] | select(.command == \"run\").state == \"works\"'
 
   For a bug report, with the build, the system and the kernel:
@@ -28,14 +28,14 @@ Examples:
 Kernels:
   netnice tries each feature, or finds it in the kernel's types (BTF), so that it also finds features that a \
   distribution has backported.
-  5.10   as root, for sent data, with --control: all controls except netnice, which sets the pacing rate (6.0)
+  5.10   as root, for sent data: the other controls (--control); netnice sets the pacing rate, which needs 6.0
   6.1    all commands
   6.4    an upgrade replaces the control without a gap
   6.6    netnice can close the windows of many downloads at once, and governs uTP
 
 Exit code:
-  0 if the kernel supports every command that this user may call, else 1. Commands that only root may call do not count for \
-  others, nor do the programs that `demo` needs.";
+  0 if the kernel supports every command that this user may call, else 1. For users other than root, commands that \
+  only root may call do not count. The programs that `demo` needs never count.";
 
 /// Show what this kernel and user can do, and how to get missing features.
 #[derive(Debug, Args)]

@@ -51,11 +51,11 @@ pub struct Arguments {
     #[arg(long, default_value_t = 17, value_name = "SECONDS",
           value_parser = text::whole_number::<u64>(2..=600))]
     seconds: u64,
-    /// Runs of the six phases
+    /// Number of runs of the six phases
     #[arg(long, default_value_t = 1, value_name = "NUMBER",
           value_parser = text::whole_number::<u32>(1..=100))]
     runs: u32,
-    /// All figures as JSON
+    /// Print all figures as JSON
     #[arg(long)]
     json: bool,
 }

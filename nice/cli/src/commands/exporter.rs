@@ -43,15 +43,15 @@ Metrics:
                                         direction
   netnice_sent_bytes_total              bytes that the peers have acknowledged
   netnice_received_bytes_total          bytes received
-  netnice_utp_sent_bytes_total          bytes of data that left over uTP, where
-                                        some was governed
-  netnice_utp_received_bytes_total      bytes of data that arrived over uTP
+  netnice_utp_sent_bytes_total          bytes of data sent over governed uTP
+  netnice_utp_received_bytes_total      bytes of data received over governed
+                                        uTP
   netnice_udp_sent_bytes_total          bytes of large packets that left over other UDP
   netnice_udp_received_bytes_total      bytes of large packets that arrived over other UDP
   netnice_udp_sent_packets_total        packets that left over other UDP, whether or not it is governed
   netnice_yields_total                  number of times that connections
                                         yielded, by direction
-  netnice_gave_way_total                the same of netnice, by direction and
+  netnice_gave_way_total                the same for netnice, by direction and
                                         cause (queue, losses, fair_queue,
                                         unmeasured)
   netnice_ungoverned_connections_total  times that connections had another

@@ -45,16 +45,16 @@ Examples:
   A walk through an LTE cell (a trace in mahimahi's format), with a reverse path of 10 Mb/s:
       netnice link --trace scenarios/traces/lte_walk.trace --delay 25ms --down rate=10mbit
 
-  Links can be nested; here both together have 45 ms each way, and the inner link has loss:
+  Nested links: both together have 45 ms each way, and the inner link has loss:
       netnice link --delay 40ms -- netnice link --delay 5ms --loss 0.1%
 
 Behind the link:
   The command has a separate network, whose only way out is the link. The far side is another such network, in which \
   --far runs; there is no way to the Internet. The command has these variables:
       NETNICE_NEAR, NETNICE_NEAR6   addresses of the command's own side
-      NETNICE_FAR, NETNICE_FAR6     addresses of the far side; behind several
-                                    links that of the outermost, unless --far is
-                                    given: then where that runs
+      NETNICE_FAR, NETNICE_FAR6     addresses of the far side on which --far
+                                    runs, or without --far of the outermost
+                                    link's far side
       NETNICE_LINK                  the link in short, for a prompt
   As with `ip netns exec`, the command runs as root. So does a shell after `sudo netnice link`; to be your own user there: \
   sudo netnice link ... -- sudo -u \"$USER\" -i
@@ -63,7 +63,7 @@ At the end:
   The exit code is the command's (128 + N if signal N killed it; 127 if there is no such command, 126 if it cannot be \
   run). netnice ends processes that still run behind the link, and reports on stderr what the link carried and \
   dropped, and whether this machine kept up. NOT TRUSTWORTHY means that figures measured over the link are not \
-  reliable. With fewer than 300 packets netnice mostly cannot decide this.";
+  reliable. With fewer than 300 packets netnice mostly cannot tell.";
 
 /// Run a shell or a command behind an emulated link.
 ///
@@ -98,31 +98,30 @@ pub struct Arguments {
     /// Share of packets lost at random in each direction: 1%, 0.0001 [default: none]
     #[arg(long)]
     loss: Option<LossFraction>,
-    /// Loss in bursts instead of --loss: probability that a burst begins after a packet, and that it ends after one:
+    /// Loss in bursts instead of --loss: probabilities that a burst begins after a packet, and that it ends after one:
     /// 1%/20%
     #[arg(long, value_name = "BEGINS/ENDS")]
     loss_burst: Option<LossBurst>,
-    /// Change both directions at a time after the start: --at 20s delay=60ms,rate=5mbit,loss=1%. May be
-    /// repeated
+    /// Change both directions at a time after the start: --at 20s delay=60ms,rate=5mbit,loss=1%. Can be repeated
     #[arg(long, num_args = 2, value_names = ["TIME", "KEY=VALUE,..."])]
     at: Vec<String>,
-    /// Different settings from the command to the far side: rate=5mbit,delay=10ms,queue=20p,loss=1%, and trace, aqm,
-    /// policer, jitter, loss-burst as above
+    /// Other settings for the direction from the command to the far side: rate=5mbit,delay=10ms,queue=20p,loss=1%, and
+    /// trace, aqm, policer, jitter, loss-burst as above
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = direction_changes)]
     up: Option<Box<DirectionChanges>>,
-    /// Different settings from the far side to the command, as for --up
+    /// Other settings for the direction from the far side to the command, as for --up
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = direction_changes)]
     down: Option<Box<DirectionChanges>>,
     /// Seed of the random losses and delays: the same seed loses the same packets
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
-    /// Run this on the far side, by `sh -c`, until COMMAND ends. COMMAND begins once it listens on a port
+    /// Run this on the far side, by `sh -c`, until COMMAND ends. COMMAND begins once this program listens on a port
     #[arg(long, value_name = "COMMAND")]
     far: Option<OsString>,
     /// Report as one line of JSON, the last on stderr
     #[arg(long)]
     json: bool,
-    /// Report only problems; with --json nothing but the report
+    /// Report only problems; with --json print only the report
     #[arg(short, long)]
     quiet: bool,
     /// Program to run behind the link, with its arguments [default: your shell]

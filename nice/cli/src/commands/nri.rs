@@ -38,8 +38,8 @@ Use:
   before a container's first process starts. When the plugin connects, it attaches containers that run already. When the \
   runtime restarts, the plugin connects again. When the plugin ends, containers keep the priority that they have.
 
-  Annotations are the pod's; one of the container's with the same name takes precedence. The runtime needs no list of \
-  annotations to pass on.
+  netnice reads the pod's annotations; a container's annotation of the same name takes precedence. The runtime needs \
+  no list of annotations to pass on.
 
 ",
     annotations_help!(),
@@ -50,9 +50,10 @@ Examples:
       metadata: {annotations: {netnice.dev/priority: low}}
 
 Failure:
-  A container with a wrong annotation does not start, and the runtime shows the message. Where low
-  priority cannot be given, the message goes to standard error and the container starts without it;
-  with --require it does not start. While no plugin is connected, containers start without it.
+  A container with a wrong annotation does not start, and the runtime shows the message. If netnice
+  cannot give low priority, the message goes to standard error and the container starts at ordinary
+  priority; with --require it does not start. While no plugin is connected, containers start at
+  ordinary priority.
   Containers with a network stack of their own (gVisor, Kata) cannot be governed."
 );
 

@@ -36,9 +36,9 @@ Examples:
       metadata: {annotations: {netnice.dev/priority: low}}
 
 Failure:
-  A container with a wrong annotation does not start, and the runtime shows the message. Where low
-  priority cannot be given, the message goes to standard error and the container starts without it;
-  with --require it does not start."
+  A container with a wrong annotation does not start, and the runtime shows the message. If netnice
+  cannot give low priority, the message goes to standard error and the container starts at ordinary
+  priority; with --require it does not start."
 );
 
 /// The largest state that is read, in bytes.

@@ -62,8 +62,8 @@ Measurement:
 netnice needs root to govern the download, but becomes the user nobody before it connects to anything.
 
 Exit codes:
-  0 all URLs were measured, or with --best one; 1 otherwise; 2 wrong usage; 130 after Ctrl-C, which prints the results \
-  so far.";
+  0 if all URLs were measured, or with --best at least one; 1 otherwise; 2 wrong usage; 130 after Ctrl-C, which prints \
+  the results so far.";
 
 /// Find the server with the most spare bandwidth, without taking bandwidth from others.
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ pub struct Arguments {
     /// Print the URL with the highest spare rate, and nothing else
     #[arg(long, conflicts_with = "json")]
     best: bool,
-    /// All figures as JSON
+    /// Print all figures as JSON
     #[arg(long)]
     json: bool,
     /// Files to download, by http or https

@@ -34,7 +34,7 @@ pub struct Arguments {
     /// The process
     #[arg(value_name = "PID", required_unless_present = "option_pid", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
-    /// The process, as an option
+    /// The process, given as an option
     #[arg(id = "option_pid", long = "pid", value_name = "PID", conflicts_with = "pid", value_parser = clap::value_parser!(i32).range(1..))]
     option_pid: Option<i32>,
     /// Give best effort back: the control that the connections had before

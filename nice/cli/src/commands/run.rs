@@ -43,13 +43,13 @@ const EXAMPLES: &str = "\
 Examples:
   A backup that nobody notices, with a summary in one line at the end:
       sudo netnice run -v -- rsync -a photos/ backup.example.org:photos/
-  One that does not starve on a busy line: at least 2 Mb/s, as an ordinary flow, and low priority above that:
+  A backup that does not starve on a busy line: 2 Mb/s like an ordinary flow, and low priority above that:
       sudo netnice run --at-least 2mbit -- restic backup /home
-  One that must be done at half past six, and has low priority while there is time:
+  A backup that must be done at half past six, and has low priority while there is time:
       sudo netnice run --by 06:30 --size-of /home -- restic backup /home
-  By night at low priority, and as an ordinary command from half past six on:
+  Low priority by night, and ordinary priority from half past six on:
       sudo netnice run --until 06:30 -- rclone sync /data remote:data
-  A picture that shows when it gave way:
+  A picture that shows when a transfer gave way:
       sudo netnice run --log backup.jsonl -- rsync -a photos/ backup.example.org:photos/
       netnice plot backup.jsonl
   A browser, whose downloads would use QUIC:
@@ -69,12 +69,13 @@ Scope:
   netnice governs all TCP connections that the command and its children open, from the first byte, IPv4 and IPv6, as \
   client and as server, whatever language the programs are written in. The programs cannot change the congestion \
   control or DSCP. The congestion control governs sent data. As root, the advertised window governs received data; \
-  with tcplp or hstcplp that control's policy sets the window, otherwise netnice's, which uses round trips if the peer \
-  sends no timestamps. Data received over loopback or with Multipath TCP is not governed. As root, netnice's policy \
-  also governs UDP in both directions, at the network interfaces that exist when the command starts (Linux 6.6): uTP, \
-  which BitTorrent uses, and other UDP, mainly QUIC, by a queue for the command's large packets; the peer with the most \
-  traffic must answer pings, and --at-least leaves other UDP ungoverned. --udp no turns all of this off. --no-quic \
-  refuses QUIC. Not governed are connections that were open before, and connections accepted on an inherited listening socket. An inherited socket without a connection also gets the \
+  with tcplp or hstcplp the control's own policy sets the window, with other controls netnice's policy does. Without \
+  timestamps from the peer, this policy uses round trips. Data received over loopback or with Multipath TCP is not \
+  governed. As root, netnice's policy also governs UDP in both directions, at the network interfaces that exist when \
+  the command starts (Linux 6.6): uTP, which BitTorrent uses, and other UDP, mainly QUIC, by a queue for the command's \
+  large packets; the peer with the most traffic must answer pings, and --at-least leaves other UDP ungoverned. --udp \
+  no turns all of this off. --no-quic refuses QUIC. Not governed are connections that were open before, and \
+  connections accepted on an inherited listening socket. An inherited socket without a connection also gets the \
   control, but not a socket that the command receives later from another program (SCM_RIGHTS). As root, netnice no \
   longer governs a program that has moved itself to another cgroup, as container runtimes do; -v names the cgroup if \
   it sees this. For containers use `netnice attach` or the hook `netnice oci-hook`. A 32-bit program may set another \
@@ -99,14 +100,14 @@ Log:
   With --log each line of the file is a JSON object. The first has the command and the control; each other line has \
   `time_s`, the seconds since the beginning, and `connections`, the connections open at that time, with the fields of \
   `status --json` (rate_bits_per_second, cwnd_packets, rtt_ms, delay_over_minimum_ms, threshold_ms, state, yields, \
-  gave_way, retransmitted, bytes_sent; and receive_rate_… for received data). `connection` is the same number in each \
-  line. An older file is replaced. With --decisions a line also has the `decisions` since the line before, each with \
-  its `reason`, windows and delays, and all of these in words as `text`. To read them:
+  gave_way, retransmitted, bytes_sent; and receive_rate_… for received data). `connection` is a number that a \
+  connection has in all lines. netnice replaces an older file. With --decisions a line also has the `decisions` since \
+  the line before, each with its `reason`, windows and delays, and all of these in words as `text`. To read them:
       jq -r '.decisions[]? | \"\\(.connection)  \\(.text)\"' backup.jsonl
 
 Failures:
   If the kernel, the cgroups or the caller's privileges do not permit low priority, the command runs without it, and \
-  one line on stderr says why; `netnice check` tells this in advance. With --require this is an error. An option \
+  one line on stderr says why; `netnice check` says so in advance. With --require the command does not run. An option \
   without effect (for example --no-quic without root) is always an error.
 
 Exit code:
@@ -157,7 +158,7 @@ pub struct Arguments {
     /// With --by: amount of data to send or receive: 120GB
     #[arg(long, value_name = "SIZE", group = "how_much", requires = "by", help_heading = PROMISES)]
     size: Option<Bytes>,
-    /// With --by: amount of data is the present size of these files and directories
+    /// With --by: amount of data to send or receive, as the present size of these files and directories
     #[arg(long, value_name = "PATH", group = "how_much", requires = "by", num_args = 1.., value_hint = ValueHint::AnyPath, help_heading = PROMISES)]
     size_of: Vec<PathBuf>,
     /// Program to run, with its arguments

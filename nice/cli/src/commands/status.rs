@@ -56,10 +56,10 @@ The following columns show the governed direction that moves more data:
              delay
   DELAY      latest filtered delay above the smallest one, and the threshold
              above that
-  YIELDS     how often the window was given up to others
-  SIGNAL     where the delay comes from, and of a receiver with another control
-             that one's name; of dstcp, which measures none, the target rate; of
-             tcplp_ecn, marks
+  YIELDS     how often the connection gave up its window to others
+  SIGNAL     source of the delay, and at a receiver with another control the
+             control's name; for dstcp, which measures no delay, the target rate;
+             for tcplp_ecn, marks
 
 For a command with a deadline (`run --by`) a line shows the part that is done, the rate that it needs from now on, and \
 its present rate.

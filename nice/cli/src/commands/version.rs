@@ -22,9 +22,9 @@ Examples:
 Values:
   build_id  identifies the compiled program and its file of debug information
             (man 1 ld, --build-id)
-  commit    the sources' commit, where the build names one
+  commit    the sources' commit, if the build names it
   objects   each BPF object, \"control\" or \"programs\" for cgroups, with a hash:
-            programs with equal hashes share what is in the kernel";
+            programs with equal hashes share these objects in the kernel";
 
 /// The version's number.
 pub(super) const NUMBER: &str = env!("CARGO_PKG_VERSION");

@@ -37,7 +37,7 @@ pub struct BatchArguments {
     /// Set a parameter, or a field by its path: links.bottleneck.rate=5mbit; can be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     settings: Vec<(String, String)>,
-    /// Use the congestion control in this C file, for the flows of this name or for all TCP flows; can be repeated.
+    /// Use the congestion control in this C file for the flows named FLOWS, or else for all TCP flows; can be repeated.
     /// docs/extending.md describes such files
     #[arg(long, value_name = "[FLOWS=]FILE")]
     control_file: Vec<String>,
@@ -56,9 +56,9 @@ pub struct BatchArguments {
     /// Also write the tables as Parquet files
     #[arg(long, requires = "out")]
     parquet: bool,
-    /// How to keep time series: `text` in the runs' files and in series.csv, or `parquet`, one file per run in series/,
-    /// which takes at most a seventh of the space [default: text up to a million samples in all runs together, parquet
-    /// beyond; with --resume as before]
+    /// Keep time series as `text`, in the runs' files and in series.csv, or as `parquet`, in one file per run in
+    /// series/, which takes at most a seventh of the space [default: text up to a million samples in all runs together,
+    /// else parquet; with --resume the earlier format]
     #[arg(
         long,
         value_name = "FORMAT",
@@ -66,7 +66,7 @@ pub struct BatchArguments {
         hide_possible_values = true
     )]
     series: Option<SeriesArgument>,
-    /// The summary as JSON on stdout
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
     /// Print no table and no progress. Warnings about figures that cannot be trusted still go to stderr

@@ -60,7 +60,7 @@ Effects:
   logs in. netnice starts a slice that does not run. If a cgroup does not exist, the next call attaches it. Without \
   FILE a missing file counts as an empty one. The unit netnice.service runs this command at boot and when it is \
   reloaded. If a table has `only`, a systemd timer, netnice-hours.timer, runs this command when the hours begin and \
-  end, and after the machine was off or suspended. In the other hours the table's targets are detached, open \
+  end, and after the machine was off or suspended. In the other hours netnice detaches the table's targets, open \
   connections included. A change to or from daylight saving makes the hours longer or shorter.
 
 Exit code:
@@ -73,7 +73,7 @@ pub struct Arguments {
     /// The file [default: /etc/netnice.toml]
     #[arg(value_name = "FILE")]
     path: Option<PathBuf>,
-    /// The file, as an option
+    /// The file, given as an option
     #[arg(long, value_name = "FILE", conflicts_with = "path")]
     file: Option<PathBuf>,
     /// Only check the file; needs no root
