@@ -28,8 +28,8 @@ pub struct LowPriority {
     /// last
     #[arg(long)]
     no_dscp: bool,
-    /// Direction in which data has low priority. Governing received data needs root; the policy of --control governs it
-    /// if this is netnice, tcplp or hstcplp, otherwise netnice's policy [default: both]
+    /// Direction in which data has low priority. Received data needs root, and is governed by the policy of --control
+    /// if that is netnice, tcplp or hstcplp, otherwise by netnice's [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,
     /// Whether to govern UDP, as root only: uTP (BitTorrent) by its window, and QUIC and all other UDP by a queue. `yes`

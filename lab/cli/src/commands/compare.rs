@@ -60,7 +60,7 @@ pub struct Arguments {
     /// repeated: a figure then needs one of the texts
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// Show only figures that differ significantly (marked *), or, if each set has one run, those marked !
+    /// Show only figures that differ significantly (marked *) or, with one run in a set, by more than 10 % (marked !)
     #[arg(long)]
     differing: bool,
     /// Print JSON, with all figures that --only and --differing select

@@ -85,8 +85,8 @@ pub struct Arguments {
     /// Print one JSON object; with --watch, one line with an object every second
     #[arg(long)]
     json: bool,
-    /// Sort by this column, the largest first, or processes by name [default: the oldest first; with --watch on a
-    /// terminal by rate]
+    /// Sort by this column, the largest first; processes are sorted by name [default: the oldest first; with --watch on
+    /// a terminal by rate]
     #[arg(long, value_enum, value_name = "BY")]
     sort: Option<Sort>,
     /// Show only connections of this systemd unit; a name without a suffix is a service

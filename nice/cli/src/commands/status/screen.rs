@@ -53,7 +53,7 @@ pub struct Entry {
 /// Seconds of history.
 pub const HISTORY: usize = 30;
 
-/// By what processes, and the connections of each, are sorted, the largest first; processes by their names.
+/// Key by which processes, and the connections of each process, are sorted: the largest first, names alphabetically.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
     #[default]
