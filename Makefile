@@ -181,6 +181,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	tools/bench/ablation --check
 	tools/bench/paths page --check
 	tools/decisions --check
+	tools/bench/quic page --check
 	tests/outside/run page --check
 	tests/extending/run --check
 	shellcheck $(SCRIPTS)
