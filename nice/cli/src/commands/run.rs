@@ -73,8 +73,8 @@ Scope:
   timestamps from the peer, this policy uses round trips. Data received over loopback or with Multipath TCP is not \
   governed. As root, netnice's policy also governs UDP in both directions, at the network interfaces that exist when \
   the command starts (Linux 6.6): uTP, which BitTorrent uses, and other UDP, mainly QUIC, by a queue for the command's \
-  large packets; the peer with the most traffic must answer pings, and --at-least leaves other UDP ungoverned. --udp \
-  no turns all of this off. --no-quic refuses QUIC. Not governed are connections that were open before, and \
+  large packets, if the peer with the most traffic answers pings. --udp no turns all of this off. --no-quic refuses \
+  QUIC. Not governed are connections that were open before, and \
   connections accepted on an inherited listening socket. An inherited socket without a connection also gets the \
   control, but not a socket that the command receives later from another program (SCM_RIGHTS). As root, netnice no \
   longer governs a program that has moved itself to another cgroup, as container runtimes do; -v names the cgroup if \
