@@ -20,7 +20,7 @@ PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests \
 	tools/bench/ablation tools/bench/alternatives tools/bench/download_programs tools/bench/exporter_cost tools/bench/fast_paths \
-	tools/bench/mirrors tools/bench/paths tools/bench/programs.py tools/bench/quic tools/bench/quic_programs/aio.py tools/bench/start_up tools/bench/torrents tools/check-links tools/cli-reference tools/decisions tools/layout tools/make-link-traces tools/pictures tools/promises tools/prove tools/wording \
+	tools/bench/mirrors tools/bench/pages.py tools/bench/paths tools/bench/programs.py tools/bench/quic tools/bench/quic_programs/aio.py tools/bench/start_up tools/bench/torrents tools/check-links tools/cli-reference tools/decisions tools/layout tools/make-link-traces tools/pictures tools/promises tools/prove tools/wording \
 	validation/compare_linux validation/compare_ns2 validation/compare_ns3 validation/comparison.py validation/farm \
 	validation/simulators.py validation/speed validation/linux/linux_cases.py validation/ns2/measure validation/ns2/cases.py \
 	validation/ns3/ns3_cases.py nice/cli/tests/program/downloads.py nice/cli/tests/program/utp.py nice/cli/tests/program/udp.py \

@@ -32,7 +32,7 @@ pub struct LowPriority {
     /// if that is netnice, tcplp or hstcplp, otherwise by netnice's [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,
-    /// Whether to govern UDP, as root only: uTP (BitTorrent) by its window, and QUIC and all other UDP by a queue. `yes`
+    /// Govern UDP (as root only): uTP, which BitTorrent uses, by its window, and other UDP, mainly QUIC, by a queue. `yes`
     /// fails if that is impossible. `refuse` is --no-quic [default: if possible]
     #[arg(
         long,
@@ -99,8 +99,8 @@ pub fn over_utp(totals: &Totals) -> Option<String> {
     })
 }
 
-/// Returns true if so much was moved over other UDP that it is to be told: in large packets, or, where nobody counts these since
-/// it is not governed, in more packets than questions to DNS are.
+/// Returns true if a group has moved enough over other UDP for a report: any large packet, or, if `told` says that netnice does not
+/// govern it and so counts no large packets, more packets than DNS queries need.
 pub fn moved_udp(totals: &Totals, told: Option<&str>) -> bool {
     let refused = told.is_some_and(|told| told.starts_with("not governed"));
     totals.udp_bytes_sent + totals.udp_bytes_received > 0 || refused && totals.moved_other_udp()

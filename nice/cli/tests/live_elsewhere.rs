@@ -18,6 +18,12 @@ fn hand_over(cgroup: &TestCgroup, way: &str) -> Child {
     command.stdout(Stdio::piped()).spawn().unwrap()
 }
 
+/// Returns what reads the next line that the program prints.
+fn answers(child: &mut Child) -> impl FnMut() -> String + use<> {
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    move || lines.next().unwrap().unwrap()
+}
+
 fn printed(child: Child) -> Vec<String> {
     let output = child.wait_with_output().unwrap();
     lines(&String::from_utf8(output.stdout).unwrap())
@@ -28,8 +34,7 @@ fn a_listening_socket_has_low_priority_while_the_cgroup_is_attached() {
     let cgroup = TestCgroup::new("listening");
     output(&mut netnice(&["attach", cgroup.path()]));
     let mut child = hand_over(&cgroup, "listening");
-    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next = || answers.next().unwrap().unwrap();
+    let mut next = answers(&mut child);
     // The socket, and a connection that a process accepts which is not in the cgroup.
     assert_eq!([next(), next()], ["netnice", "netnice"]);
     output(&mut netnice(&["detach", cgroup.path()]));
@@ -65,13 +70,13 @@ fn a_connection_stays_without_it_that_it_was_removed_from() {
     let cgroup = TestCgroup::new("released");
     output(&mut netnice(&["attach", cgroup.path()]));
     let mut child = hand_over(&cgroup, "released");
-    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
-    let first = answers.next().unwrap().unwrap();
+    let mut next = answers(&mut child);
+    let first = next();
     let (control, pid) = first.split_once(' ').unwrap();
     assert_eq!(control, "netnice");
     output(&mut netnice(&["renice", "--off", "--pid", pid]));
     writeln!(child.stdin.as_mut().unwrap()).unwrap();
-    assert_eq!(answers.next().unwrap().unwrap(), usual_control());
+    assert_eq!(next(), usual_control());
     child.wait().unwrap();
     output(&mut netnice(&["detach", cgroup.path()]));
 }

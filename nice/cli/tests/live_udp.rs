@@ -60,10 +60,7 @@ fn a_download_over_udp_yields_and_comes_back() {
 #[test]
 fn a_detached_upload_is_ordinary_at_once() {
     measure_until(
-        || {
-            let cgroup = TestCgroup::new("udp");
-            behind(&["attach", "up"], cgroup.path())
-        },
+        || behind(&["attach", "up"], TestCgroup::new("udp").path()),
         |found| {
             let rate = |name: &str| rate(found, name);
             rate("beside") < 0.1 * rate("rival") && rate("after") > 3.0 * rate("beside")
@@ -99,10 +96,7 @@ fn a_command_without_udp_has_no_process_for_it() {
 #[test]
 fn udp_and_tcp_of_a_group_have_one_floor() {
     measure_until(
-        || {
-            let cgroup = TestCgroup::new("udp-floor");
-            behind(&["floor", "up"], cgroup.path())
-        },
+        || behind(&["floor", "up"], TestCgroup::new("udp-floor").path()),
         |found| {
             let rate = |name: &str| rate(found, name);
             let both = rate("udp_beside") + rate("tcp");

@@ -116,10 +116,10 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// From this number of packets on it is told that other UDP was moved: questions to DNS are less.
+    /// Fewest packets of other UDP that netnice reports: DNS queries are fewer.
     const MENTIONED: u64 = 200;
 
-    /// Returns true if so much was moved over other UDP that it is told.
+    /// Returns true if the group has moved enough over other UDP for a report.
     pub fn moved_other_udp(&self) -> bool {
         self.udp_bytes_sent + self.udp_bytes_received > 0
             || self.udp_packets_sent >= Self::MENTIONED

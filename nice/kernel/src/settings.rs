@@ -28,7 +28,7 @@ impl Direction {
     }
 }
 
-/// Whether UDP is governed: uTP by its own window, and all other by queues of ours.
+/// Whether netnice governs UDP: uTP by the window in its packets, and all other UDP by queues that netnice makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Udp {
     /// All of it where the kernel and the rights permit it, in cgroups only. The queues are made once something is to be held.

@@ -139,7 +139,7 @@ fn takes(chosen: Option<&[String]>, names: [&str; 2]) -> bool {
     chosen.is_none_or(|chosen| chosen.iter().any(|one| names.contains(&one.as_str())))
 }
 
-/// What the name of a link's reverse path has behind that of the link.
+/// Suffix of a link's name in the name of its reverse path.
 pub const REVERSE: &str = " (reverse)";
 
 impl Scenario {

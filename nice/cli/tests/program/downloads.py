@@ -25,6 +25,8 @@ import sys
 import threading
 import time
 
+import utp
+
 CONTENT = b"".join(hashlib.sha256(b"%d" % n).digest() for n in range(1 << 15))
 
 
@@ -108,7 +110,7 @@ def release(netnice: str) -> None:
     subprocess.run(
         [netnice, "attach", cgroup, "--direction", "receive", "--json"], check=True, stdout=subprocess.DEVNULL
     )
-    enter = ["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh"]
+    enter = utp.within(cgroup)
     low, plain = download(16, *enter), download(16)
     time.sleep(7)
     subprocess.run([netnice, "detach", cgroup, "--json"], check=True, stdout=subprocess.DEVNULL)
@@ -119,7 +121,7 @@ def release(netnice: str) -> None:
 
 def switch(netnice: str) -> None:
     cgroup = os.environ["CGROUP"]
-    enter = ["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh"]
+    enter = utp.within(cgroup)
     found = []
     low = None
     for control in ("netnice", "tcplp", "hstcplp"):
@@ -232,7 +234,7 @@ def reopening(netnice: str, how: str) -> None:
     if how == "detach":
         attach = [netnice, "attach", cgroup, "--direction", "receive", "--json"]
         subprocess.run(attach, check=True, stdout=subprocess.DEVNULL)
-        command = ["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh"]
+        command = utp.within(cgroup)
     low = subprocess.Popen([*command, sys.executable, __file__, "twenty"], stdout=subprocess.PIPE, text=True)
     for _ in range(6):
         low.stdout.readline()

@@ -190,7 +190,7 @@ def run(way: str, netnice: str) -> None:
 def floor(way: str, netnice: str) -> None:
     cgroup = os.environ["CGROUP"]
     subprocess.run([netnice, "attach", cgroup, "--at-least", "4mbit"], check=True, stdout=subprocess.DEVNULL)
-    inside = ["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh"]
+    inside = utp.within(cgroup)
     low = begun(way, 26, *inside)
     time.sleep(3)
     other = utp.start(sys.executable, utp.__file__, "rival", way, "22")
@@ -217,7 +217,7 @@ def two(way: str, netnice: str) -> None:
 def attach(way: str, netnice: str) -> None:
     cgroup = os.environ["CGROUP"]
     subprocess.run([netnice, "attach", cgroup], check=True, stdout=subprocess.DEVNULL)
-    low = begun(way, 20, "sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh")
+    low = begun(way, 20, *utp.within(cgroup))
     time.sleep(8)
     other = utp.start(sys.executable, utp.__file__, "rival", way, "12")
     time.sleep(6)

@@ -296,10 +296,15 @@ def run(netnice: str) -> None:
     print(json.dumps(found))
 
 
+def within(cgroup: str) -> list[str]:
+    """Return the words before a command that have it run in a cgroup."""
+    return ["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh"]
+
+
 def attach(netnice: str) -> None:
     me, cgroup = [sys.executable, __file__], os.environ["CGROUP"]
     subprocess.run([netnice, "attach", cgroup, "--udp", "yes"], check=True, stdout=subprocess.DEVNULL)
-    enter = ["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh"]
+    enter = within(cgroup)
     low = start(*enter, *me, "up", "16")
     time.sleep(6)
     other = start(*me, "rival", "up", "10")

@@ -50,7 +50,7 @@ pub(crate) fn remove_and_look(
     background::spawn(background::GUARD, None, || {
         let Ok(pins) = Pins::open() else { return };
         let opened = || Hierarchy::find().and_then(|hierarchy| hierarchy.open(&path));
-        // Who waits for the command holds the record as long.
+        // A process that waits for the command holds the record until the command ends.
         match opened() {
             Ok(cgroup) if look.is_some() && !utp_is_left => {
                 journal::wait_until_begun(pins.home(), &cgroup);

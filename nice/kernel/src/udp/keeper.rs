@@ -82,7 +82,7 @@ struct Counts {
     bytes: Bytes,
     /// In bytes per second, when a packet last passed the queue; 0 for none.
     floor: u64,
-    /// What the group's connections have moved, if it has a floor.
+    /// Bytes that the group's connections have moved; 0 without a floor.
     connections: u64,
 }
 
@@ -620,8 +620,7 @@ impl Path {
     /// Has the queues pass what the policies want.
     fn set_rates(&self, namespaces: &Namespaces, queues: &mut [Queue]) -> Result<()> {
         for (one, queue) in self.ways.iter().zip(queues) {
-            let told = one.aggregate.told();
-            let wanted = told.rate.max(one.floor);
+            let (told, wanted) = (one.aggregate.told(), one.rate());
             let before = queue.rate();
             if before.is_some_and(|before| before.rate.abs_diff(wanted) * RATE_PARTS <= before.rate)
             {
@@ -666,6 +665,11 @@ impl Path {
 }
 
 impl OneWay {
+    /// Returns the rate that its queue is to have, in bytes per second: what the policy wants, and no less than its part of the floor.
+    fn rate(&self) -> u64 {
+        self.aggregate.told().rate.max(self.floor)
+    }
+
     fn echo_interval(&self) -> Duration {
         Duration::from_micros(self.aggregate.echo_us().into())
     }
@@ -678,7 +682,7 @@ impl OneWay {
                 Way::Out => "sends",
                 Way::In => "receives",
             },
-            told.rate.max(self.floor) as f64 * 8e-6,
+            self.rate() as f64 * 8e-6,
             told.yields,
         )
     }

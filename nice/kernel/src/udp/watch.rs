@@ -16,7 +16,7 @@ const PACKETS: u64 = 8;
 /// Looks in a row with so many: the questions to DNS before a transfer are not one.
 const LOOKS: u32 = 2;
 
-/// What has been seen of a group.
+/// State of the watch over one group's UDP.
 pub(crate) struct Watch {
     group: u64,
     /// The map of sums stays open, once it is found: another version may pin its own there.
